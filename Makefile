@@ -1,0 +1,98 @@
+# Quorlease. "make" alone prints what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# Tools are built once into .tools with the versions named here. They are not
+# in go.mod: whoever imports a package of this module does not inherit them.
+TOOLS := $(CURDIR)/.tools
+GOLANGCI := $(TOOLS)/golangci-lint-v2.15.0
+BUF := $(TOOLS)/buf-v1.75.0
+PROTOC_GEN_GO := $(TOOLS)/gen-v1.36.12/protoc-gen-go
+PROTOC_GEN_GO_GRPC := $(TOOLS)/gen-grpc-v1.6.2/protoc-gen-go-grpc
+
+MODULE := github.com/quorlease/quorlease
+PROTOS = $(shell cd api && find quorlease -name '*.proto' | sort)
+
+##@ Build
+
+build: ## Build the quorlease binary, static, into the checkout
+	CGO_ENABLED=0 go build -trimpath -o quorlease ./cmd/quorlease
+
+gen: $(PROTOC_GEN_GO) $(PROTOC_GEN_GO_GRPC) $(TOOLS)/protodeps.binpb ## Generate Go from the .proto files (needs protoc)
+	cd api && protoc --descriptor_set_in=$(TOOLS)/protodeps.binpb -I . \
+	  --plugin=protoc-gen-go=$(PROTOC_GEN_GO) --go_out=. --go_opt=module=$(MODULE)/api \
+	  --plugin=protoc-gen-go-grpc=$(PROTOC_GEN_GO_GRPC) --go-grpc_out=. --go-grpc_opt=module=$(MODULE)/api \
+	  $(PROTOS)
+
+fmt: $(GOLANGCI) ## Format all Go files (gofumpt, gci)
+	$(GOLANGCI) fmt
+
+##@ Check
+
+test: ## Every test: unit, race, 10 s a fuzz target, 386 and arm64 (needs Go, git, make, gcc)
+	tools/check.sh test
+
+unit: ## Every test of every package, once
+	tools/check.sh unit
+
+race: ## The packages with goroutines, under the race detector
+	tools/check.sh race
+
+fuzz: ## Every fuzz target for FUZZTIME (default 5m)
+	tools/check.sh fuzz $(or $(FUZZTIME),5m)
+
+determinism: ## The state machine's hashes on 386 and arm64
+	tools/check.sh determinism
+
+e2e: ## The command line against real processes, fresh
+	go test -count=1 -timeout 10m ./cmd/...
+
+lint: $(GOLANGCI) ## golangci-lint, with the linters that .golangci.yml names
+	$(GOLANGCI) run ./...
+
+lint-proto: $(BUF) $(TOOLS)/protodeps.binpb ## buf lint over the .proto files (needs protoc)
+	cd api && protoc --descriptor_set_in=$(TOOLS)/protodeps.binpb -I . --include_source_info \
+	  --descriptor_set_out=$(TOOLS)/api.binpb $(PROTOS)
+	$(BUF) lint $(TOOLS)/api.binpb
+
+verify: $(GOLANGCI) ## Generated code, formatting and go.mod are up to date
+	$(MAKE) --no-print-directory gen
+	git diff --exit-code -- '*.pb.go'
+	test -z "$$(git status --porcelain -- '*.pb.go')"
+	$(GOLANGCI) fmt --diff
+	go mod tidy -diff
+
+ci: ## What the continuous integration runs
+	.ci/run
+
+##@ Tools
+
+$(GOLANGCI):
+	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	mv $(TOOLS)/golangci-lint $@
+
+$(BUF):
+	GOBIN=$(TOOLS) go install github.com/bufbuild/buf/cmd/buf@v1.75.0
+	mv $(TOOLS)/buf $@
+
+$(PROTOC_GEN_GO):
+	GOBIN=$(@D) go install google.golang.org/protobuf/cmd/protoc-gen-go@v1.36.12
+
+$(PROTOC_GEN_GO_GRPC):
+	GOBIN=$(@D) go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+
+# The well-known messages come from the Go modules in go.sum: no download, and
+# the same bytes everywhere.
+$(TOOLS)/protodeps.binpb: go.sum tools/protodeps/main.go
+	@mkdir -p $(TOOLS)
+	go run ./tools/protodeps $@
+
+clean: ## Remove the binary and the built tools
+	rm -rf quorlease .tools
+
+help: ## This list
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build gen fmt test unit race fuzz determinism e2e lint lint-proto verify ci clean help

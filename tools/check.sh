@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# tools/check.sh STEP [ARGUMENT]: the steps of "make test", each runnable alone.
+#
+#   unit                  every test of every package, once
+#   race                  under the race detector: packages that start goroutines
+#   fuzz [DURATION]       every fuzz target for DURATION (default 10s)
+#   determinism           the state machine's hashes on 386 and arm64
+#   test                  all of the above, with a summary of what was skipped
+#
+# What a machine lacks is skipped by name, one line each; with CI=true a skip
+# fails. Everything here needs Go, git, make and gcc only, plus qemu for arm64.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# Test binaries say nothing of the version control state, and a checkout owned
+# by somebody else must not stop them from being built.
+export GOFLAGS="${GOFLAGS:-} -buildvcs=false"
+strict=()
+fresh=()
+if [ "${CI:-}" = true ]; then
+  strict=(-strict)
+  fresh=(-count=1)
+fi
+skipped=0
+
+say() { printf '== %s\n' "$*"; }
+
+skip() {
+  printf 'SKIPPED %s\n' "$*"
+  skipped=$((skipped + 1))
+}
+
+runtests() { go run ./tools/runtests "${strict[@]}" -- "${fresh[@]}" "$@"; }
+
+# files prints every Go file that a person wrote.
+files() { find . -name .git -prune -o -name .tools -prune -o -name '*.go' ! -name '*.pb.go' -print; }
+
+unit() {
+  say 'unit: every test of every package'
+  runtests -timeout 6m ./...
+}
+
+# A go statement, or a Go method call (sync.WaitGroup, errgroup), in a package's
+# own files or tests makes it one that the race detector must see. gofmt makes
+# the pattern exact.
+race_packages() {
+  files | xargs grep -lE '^[[:space:]]+go (func\b|[A-Za-z_][A-Za-z0-9_.]*\()|\.Go\(' |
+    xargs -n1 dirname | sort -u | grep -v '^\./tools' || true
+}
+
+race() {
+  local packages
+  mapfile -t packages < <(race_packages)
+  if ! command -v "$(go env CC)" >/dev/null; then
+    skip "race: the race detector needs a C compiler ($(go env CC))"
+    return
+  fi
+  if [ ${#packages[@]} = 0 ]; then
+    say 'race: no package starts a goroutine'
+    return
+  fi
+  say "race: ${packages[*]}"
+  CGO_ENABLED=1 runtests -race -timeout 8m "${packages[@]}"
+}
+
+# fuzz_one PACKAGE:TARGET DURATION fuzzes one target on one worker, so that two
+# of them fill two cores.
+fuzz_one() {
+  local package=${1%%:*} target=${1##*:} log
+  log=$(mktemp)
+  if go test -run '^$' -fuzz "^$target\$" -fuzztime "$2" -parallel 1 -timeout 10m "$package" >"$log" 2>&1; then
+    printf 'ok   fuzz %s %s %s\n' "$package" "$target" "$(grep -oE 'execs: [0-9]+' "$log" | tail -n 1)"
+    rm -f "$log"
+    return
+  fi
+  printf 'FAIL fuzz %s %s\n' "$package" "$target"
+  cat "$log"
+  rm -f "$log"
+  return 1
+}
+
+# fuzz_targets prints PACKAGE:TARGET of every target that the test binaries list.
+fuzz_targets() {
+  files | xargs grep -lE '^func Fuzz' | xargs -r -n1 dirname | sort -u |
+    while read -r package; do
+      go test -list '^Fuzz' "$package" | grep '^Fuzz' | sed "s|^|$package:|"
+    done
+}
+
+fuzz() {
+  local duration=${1:-10s} targets
+  targets=$(fuzz_targets)
+  say "fuzz: $(printf '%s\n' "$targets" | grep -c . || true) targets, $duration each"
+  printf '%s' "$targets" | xargs -r -P 2 -I{} "$0" fuzz_one {} "$duration"
+}
+
+# determinism runs the tests that compare state hashes with the ones in the
+# tree, on machines with other word sizes and other instructions (G9).
+determinism() {
+  say 'determinism: 386'
+  if [ "$(go env GOARCH)" = amd64 ]; then
+    GOARCH=386 CGO_ENABLED=0 runtests -run G9 -timeout 5m ./fsm/...
+  else
+    skip "determinism on 386: this machine is $(go env GOARCH)"
+  fi
+  say 'determinism: arm64'
+  if [ "$(go env GOARCH)" = arm64 ]; then
+    echo 'this machine is arm64: unit has run it'
+  elif command -v qemu-aarch64-static >/dev/null; then
+    GOARCH=arm64 CGO_ENABLED=0 runtests -run G9 -timeout 5m -exec qemu-aarch64-static ./fsm/...
+  else
+    skip 'determinism on arm64: qemu-aarch64-static is not installed (Debian: qemu-user-static)'
+  fi
+}
+
+finish() {
+  if [ "$skipped" -gt 0 ] && [ "${CI:-}" = true ]; then
+    echo "$skipped steps were skipped, which CI does not allow"
+    exit 1
+  fi
+}
+
+case "${1:-}" in
+unit | race | determinism)
+  "$1"
+  finish
+  ;;
+fuzz) fuzz "${2:-10s}" ;;
+fuzz_one) fuzz_one "$2" "$3" ;;
+race_packages | fuzz_targets) "$1" ;;
+test)
+  unit
+  race
+  fuzz
+  determinism
+  finish
+  say "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s; $skipped steps skipped"
+  ;;
+*)
+  sed -n '2,11s/^# \{0,1\}//p' "$0"
+  exit 2
+  ;;
+esac
