@@ -1,0 +1,134 @@
+package bucket
+
+import (
+	"math"
+	"time"
+)
+
+// RetryAfter is how long a caller alone has to wait for Take(s, class, n) to
+// say yes: whole milliseconds, rounded up, at least one. It is exact: one
+// millisecond earlier Take still says no (G7). It is 0 where Take says yes
+// already.
+//
+// never is true where no waiting helps: n below 1 or above the effective burst,
+// a rate of zero, or a time beyond the end of authority time in 292 years.
+//
+// It follows the breakpoints of Advance on a copy. (n − level) ÷ rate would be
+// too early where other sub-buckets fill first (T36).
+func (b *Bucket) RetryAfter(s *Shape, class int, n int64) (wait time.Duration, never bool) {
+	if n < 1 || n > s.classes[class].effective {
+		return 0, true
+	}
+	// The copy lies on the stack: a storm of denials makes no garbage.
+	var parts [MaxClasses]sub
+	ahead := b.onto(parts[:], s)
+	wants := n * s.unit
+	elapsed := uint64(0)
+	for !ahead.affords(class, wants) {
+		f := ahead.flow(s)
+		steps := f.steps
+		if ahead.sub(class).debt == 0 {
+			steps = min(steps, ahead.stepsUntil(s, f, class, wants))
+		}
+		if steps == forever {
+			return 0, true
+		}
+		elapsed += ahead.leap(s, f, steps)
+		if elapsed > ahead.remaining() {
+			return 0, true
+		}
+	}
+	return roundUp(elapsed, ahead.remaining())
+}
+
+// FullAt is when the bucket will be full, with its sub-buckets, and free of
+// debt, if nobody takes from it. ok is false where it never will be, or not
+// before the end of authority time.
+func (b *Bucket) FullAt(s *Shape) (at Instant, ok bool) {
+	var parts [MaxClasses]sub
+	ahead := b.onto(parts[:], s)
+	elapsed := uint64(0)
+	for {
+		f := ahead.flow(s)
+		if f.steps == forever {
+			return ahead.settled(s, f, elapsed)
+		}
+		elapsed += ahead.leap(s, f, f.steps)
+		if elapsed > ahead.remaining() {
+			return 0, false
+		}
+	}
+}
+
+// settled is FullAt where only the free tokens can still change.
+func (b *Bucket) settled(s *Shape, f flow, elapsed uint64) (at Instant, ok bool) {
+	for c, own := range b.subs {
+		if own.debt > 0 || own.level < s.classes[c].room {
+			return 0, false
+		}
+	}
+	if room := s.full - b.reserved() - b.free; room > 0 {
+		if f.free == 0 {
+			return 0, false
+		}
+		elapsed += uint64(divUp(room, f.free))
+	}
+	if elapsed > b.remaining() {
+		return 0, false
+	}
+	return b.last + Instant(elapsed), true
+}
+
+// onto copies b, with its parts in the given place, so that it can be advanced
+// without touching b. Without classes and debt there are no parts to copy.
+func (b *Bucket) onto(parts []sub, s *Shape) Bucket {
+	ahead := Bucket{last: b.last, free: b.free}
+	if b.subs != nil || s.named {
+		ahead.subs = parts[:len(s.classes)]
+		copy(ahead.subs, b.subs)
+	}
+	return ahead
+}
+
+// affords says whether the class may take the units.
+func (b *Bucket) affords(class int, units int64) bool {
+	own := b.sub(class)
+	return own.debt == 0 && b.free+own.level >= units
+}
+
+// stepsUntil is after how many nanoseconds of f the class affords the units,
+// which it doesn't yet; it is in no debt. From there on it always does: what it
+// can take only shrinks while the bucket is full, and the effective burst is
+// left to it even then. For the same reason it affords them at once where the
+// bucket is full.
+func (b *Bucket) stepsUntil(s *Shape, f flow, class int, units int64) uint64 {
+	own := b.sub(class)
+	steps := uint64(forever)
+	gain := f.free
+	if own.level < s.classes[class].room {
+		gain += s.classes[class].weight
+	}
+	if gain > 0 {
+		steps = uint64(divUp(units-b.free-own.level, gain))
+	}
+	if all := f.free + f.own; all > 0 {
+		steps = min(steps, uint64(divUp(s.full-b.reserved()-b.free, all)))
+	}
+	// A full bucket whose sub-buckets shift nothing would already have afforded
+	// them; one nanosecond is the least that can pass.
+	return max(steps, 1)
+}
+
+// remaining is how many nanoseconds of authority time there are after Last.
+func (b *Bucket) remaining() uint64 { return math.MaxInt64 - uint64(max(0, b.last)) }
+
+// roundUp makes whole milliseconds of nanoseconds. A wait that ends after the
+// last instant never ends.
+func roundUp(elapsed, remaining uint64) (wait time.Duration, never bool) {
+	const ms = uint64(time.Millisecond)
+	up := (elapsed + ms - 1) / ms * ms
+	if up > remaining {
+		return 0, true
+	}
+	return time.Duration(up), false
+}
