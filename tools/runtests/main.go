@@ -8,13 +8,16 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 )
 
 // event is one line of "go test -json" (see "go doc test2json").
@@ -30,11 +33,13 @@ type event struct {
 func main() {
 	strict := flag.Bool("strict", false, "a skipped test fails the run")
 	flag.Parse()
-	os.Exit(run(*strict, flag.Args()))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, *strict, flag.Args()))
 }
 
-func run(strict bool, args []string) int {
-	command := exec.Command("go", append([]string{"test", "-json"}, args...)...)
+func run(ctx context.Context, strict bool, args []string) int {
+	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	command.Stderr = os.Stderr
 	stdout, err := command.StdoutPipe()
 	if err == nil {

@@ -1,0 +1,217 @@
+package tidy
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// Package is what "go list -json" says of one package.
+type Package struct {
+	ImportPath   string
+	Standard     bool
+	DepOnly      bool
+	Export       string
+	Imports      []string
+	TestImports  []string
+	XTestImports []string
+}
+
+// Graph is the packages of the project and everything they are built from, by
+// import path.
+type Graph map[string]*Package
+
+// List asks the go command for the graph of the module at root, compiling what
+// is not in the build cache, so that export data exists.
+func List(ctx context.Context, root string) (Graph, error) {
+	command := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-export",
+		"-json=ImportPath,Standard,DepOnly,Export,Imports,TestImports,XTestImports", "./...")
+	command.Dir = root
+	command.Env = append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	output, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	graph := make(Graph)
+	decoder := json.NewDecoder(strings.NewReader(string(output)))
+	for {
+		p := new(Package)
+		if err := decoder.Decode(p); err == io.EOF {
+			return graph, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("read package list: %w", err)
+		}
+		graph[p.ImportPath] = p
+	}
+}
+
+// Open is a Lookup over the graph's export data.
+func (g Graph) Open(importPath string) (io.ReadCloser, error) {
+	p := g[importPath]
+	if p == nil || p.Export == "" {
+		return nil, fmt.Errorf("no export data for %s", importPath)
+	}
+	return os.Open(p.Export)
+}
+
+// ImportRule says what packages may import. Patterns are import paths, ours
+// without the module's prefix; a trailing /... takes in everything below, and
+// "std" is the standard library.
+type ImportRule struct {
+	Name string
+	Why  string
+	// Of are the packages that the rule binds, Except those that it does not.
+	Of, Except []string
+	// Only, where given, is everything that may be imported.
+	Only []string
+	// Never is what may not be, even where Only allows it.
+	Never []string
+	// Tests are bound too.
+	Tests bool
+}
+
+// impure are the standard packages that bring a clock, a scheduler, an
+// environment or chance with them.
+var impure = []string{
+	"context", "crypto/rand", "log/...", "math/rand/...", "net/...", "os/...",
+	"runtime/...", "sync/...", "syscall", "unsafe",
+}
+
+// ImportRules returns the directions in which packages may know one another.
+func ImportRules() []ImportRule {
+	const logv1, peerv1 = "api/quorlease/log/v1", "api/quorlease/peer/v1"
+	return []ImportRule{
+		{
+			Name: "arithmetic", Of: []string{"fsm/bucket", "fsm/window"}, Only: []string{"std"}, Never: impure,
+			Why: "a core too poor to misbehave: it gets time and numbers as arguments",
+		},
+		{
+			Name: "retry", Of: []string{"fsm/retry"}, Only: []string{"std", "fsm/window"}, Never: impure,
+			Why: "a core too poor to misbehave: it gets time and numbers as arguments",
+		},
+		{
+			Name: "machine", Of: []string{"fsm"}, Never: impure,
+			Only: []string{"std", "fsm/bucket", "fsm/window", "fsm/retry", logv1, "google.golang.org/protobuf/..."},
+			Why:  "consensus, logs, metrics and servers are adapters: the machine never heard of them",
+		},
+		{
+			Name: "public-protocol", Of: []string{"api/quorlease/v1", logv1},
+			Never: []string{"fsm/...", "cluster/...", "api/..."},
+			Why:   "generated code is a leaf: the wire may change without touching what a node can replay",
+		},
+		{
+			Name: "peer-protocol", Of: []string{peerv1},
+			Never: []string{"fsm/...", "cluster/...", "api/quorlease/v1", "api/server"},
+			Why:   "peers speak in operations of the log",
+		},
+		{
+			Name: "cluster", Of: []string{"cluster/..."},
+			Never: []string{
+				"api/quorlease/v1", "api/server", "api/httpapi", "api/limitsfile", "bench/...", "client/...",
+			},
+			Why: "the public protocol becomes operations once, in api/server; a node knows nothing of it",
+		},
+		{
+			Name: "raft", Of: []string{"..."}, Tests: true,
+			Except: []string{"cluster", "cluster/clustertest", "cluster/disk"},
+			Never: []string{
+				"github.com/hashicorp/raft/...", "github.com/hashicorp/raft-boltdb/...", "go.etcd.io/bbolt/...",
+			},
+			Why: "consensus is an adapter: only the package that wires it knows the library",
+		},
+		{
+			Name: "command", Of: []string{"..."}, Except: []string{"cmd/..."}, Never: []string{"cmd/..."}, Tests: true,
+			Why: "arrows point down: nothing imports the command",
+		},
+		{
+			Name: "bench", Of: []string{"..."}, Tests: true,
+			Except: []string{"bench/...", "cmd/..."}, Never: []string{"bench/..."},
+			Why: "what is measured does not know of the measuring",
+		},
+		{
+			Name: "servers", Of: []string{"api/server", "api/httpapi", "api/limitsfile"},
+			Never: []string{"client/...", "github.com/spf13/..."},
+			Why:   "servers translate; they neither dial nor parse command lines",
+		},
+		{
+			Name: "product", Of: []string{"..."}, Except: []string{"fsm/fsmtest", "cluster/clustertest", "tools/..."},
+			Never: []string{
+				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
+				"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...",
+			},
+			Why: "what helps tests is not shipped",
+		},
+	}
+}
+
+// CheckImports applies one rule to the graph. A rule whose packages do not
+// exist binds nothing: the caller decides whether that is right.
+func (g Graph) CheckImports(rule ImportRule) (found []Violation, bound int) {
+	for _, p := range g {
+		if !g.ours(p.ImportPath) {
+			continue
+		}
+		name := short(p.ImportPath)
+		if !matchAny(rule.Of, name) || matchAny(rule.Except, name) {
+			continue
+		}
+		bound++
+		imports := p.Imports
+		if rule.Tests {
+			imports = append(append(append([]string(nil), imports...), p.TestImports...), p.XTestImports...)
+		}
+		for _, imported := range imports {
+			if what := g.refuse(rule, imported); what != "" {
+				found = append(found, Violation{name, 0, what})
+			}
+		}
+	}
+	return sorted(found), bound
+}
+
+func (g Graph) ours(importPath string) bool { return under(importPath, Module) }
+
+// short drops the module's prefix; the root package is ".".
+func short(importPath string) string {
+	if importPath == Module {
+		return "."
+	}
+	return strings.TrimPrefix(importPath, Module+"/")
+}
+
+func (g Graph) refuse(rule ImportRule, imported string) string {
+	name := short(imported)
+	standard := g.standard(imported)
+	if matchAny(rule.Never, name) {
+		return "imports " + name
+	}
+	if rule.Only == nil || standard && matchAny(rule.Only, "std") || matchAny(rule.Only, name) {
+		return ""
+	}
+	return "imports " + name + ", may import only " + strings.Join(rule.Only, ", ")
+}
+
+// standard falls back on the rule that the standard library's paths have no dot
+// in their first element, for packages that only tests import.
+func (g Graph) standard(importPath string) bool {
+	if p := g[importPath]; p != nil {
+		return p.Standard
+	}
+	first, _, _ := strings.Cut(importPath, "/")
+	return !strings.Contains(first, ".")
+}
+
+func matchAny(patterns []string, name string) bool {
+	for _, pattern := range patterns {
+		base, deep := strings.CutSuffix(pattern, "/...")
+		switch {
+		case pattern == "...", pattern == name, deep && under(name, base):
+			return true
+		}
+	}
+	return false
+}
