@@ -16,14 +16,23 @@ import (
 // It follows the breakpoints of Advance on a copy. (n − level) ÷ rate would be
 // too early where other sub-buckets fill first (T36).
 func (b *Bucket) RetryAfter(s *Shape, class int, n int64) (wait time.Duration, never bool) {
-	if n < 1 || n > s.classes[class].effective {
+	elapsed, ok := b.affordsIn(s, class, n)
+	if !ok {
 		return 0, true
+	}
+	return roundUp(elapsed, b.remaining())
+}
+
+// affordsIn is after how many nanoseconds Take says yes for the first time. ok
+// is false where it never does.
+func (b *Bucket) affordsIn(s *Shape, class int, n int64) (elapsed uint64, ok bool) {
+	if n < 1 || n > s.classes[class].effective {
+		return 0, false
 	}
 	// The copy lies on the stack: a storm of denials makes no garbage.
 	var parts [MaxClasses]sub
 	ahead := b.onto(parts[:], s)
 	wants := n * s.unit
-	elapsed := uint64(0)
 	for !ahead.affords(class, wants) {
 		f := ahead.flow(s)
 		steps := f.steps
@@ -31,14 +40,14 @@ func (b *Bucket) RetryAfter(s *Shape, class int, n int64) (wait time.Duration, n
 			steps = min(steps, ahead.stepsUntil(s, f, class, wants))
 		}
 		if steps == forever {
-			return 0, true
+			return 0, false
 		}
 		elapsed += ahead.leap(s, f, steps)
 		if elapsed > ahead.remaining() {
-			return 0, true
+			return 0, false
 		}
 	}
-	return roundUp(elapsed, ahead.remaining())
+	return elapsed, true
 }
 
 // FullAt is when the bucket will be full, with its sub-buckets, and free of

@@ -108,6 +108,11 @@ func (s *Shape) weigh(spec Spec, listed []ClassSpec) error {
 // measure refuses a burst or a debt that does not fit 63 bits in this unit, and
 // says what would fit.
 func (s *Shape) measure(spec Spec, unit *big.Int) error {
+	if !unit.IsInt64() {
+		return &SpecError{"interval", fmt.Sprintf("%v: too long to be counted exactly at an amount of %d "+
+			"with this target and these shares; choose a rounder rate", spec.Interval, spec.Amount)}
+	}
+	s.unit = unit.Int64()
 	for _, f := range []struct {
 		field  string
 		tokens int64
@@ -122,11 +127,6 @@ func (s *Shape) measure(spec Spec, unit *big.Int) error {
 		}
 		*f.units = units.Int64()
 	}
-	if !unit.IsInt64() {
-		return &SpecError{"interval", fmt.Sprintf("%v: too long to be counted exactly at an amount of %d "+
-			"with this target and these shares; choose a rounder rate", spec.Interval, spec.Amount)}
-	}
-	s.unit = unit.Int64()
 	return nil
 }
 
