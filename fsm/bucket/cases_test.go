@@ -251,6 +251,7 @@ func TestRegressionChanges(t *testing.T) {
 func TestRegressionSettling(t *testing.T) {
 	s := mustShape(t, rate(1000, time.Minute, 1000))
 	reserved := func(t *testing.T) Bucket {
+		t.Helper()
 		b := s.Full(0)
 		play(t, s, &b, step{0, 1000, 0})
 		b.Advance(s, Instant(5*time.Second))

@@ -1,7 +1,6 @@
 package bucket
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"time"
@@ -93,8 +92,8 @@ func (s *Shape) weigh(spec Spec, listed []ClassSpec) error {
 	}
 	total.Quo(total, divisor)
 	if !total.IsInt64() {
-		return &SpecError{"amount", fmt.Sprintf("%d in %v: too large to be counted exactly with these shares; "+
-			"choose rounder shares or a smaller amount", spec.Amount, spec.Interval)}
+		return wrong("amount", "%d in %v: too large to be counted exactly with these shares; "+
+			"choose rounder shares or a smaller amount", spec.Amount, spec.Interval)
 	}
 	s.total = total.Int64()
 	s.spare = spare.Quo(spare, divisor).Int64()
@@ -109,8 +108,8 @@ func (s *Shape) weigh(spec Spec, listed []ClassSpec) error {
 // says what would fit.
 func (s *Shape) measure(spec Spec, unit *big.Int) error {
 	if !unit.IsInt64() {
-		return &SpecError{"interval", fmt.Sprintf("%v: too long to be counted exactly at an amount of %d "+
-			"with this target and these shares; choose a rounder rate", spec.Interval, spec.Amount)}
+		return wrong("interval", "%v: too long to be counted exactly at an amount of %d "+
+			"with this target and these shares; choose a rounder rate", spec.Interval, spec.Amount)
 	}
 	s.unit = unit.Int64()
 	for _, f := range []struct {
@@ -121,9 +120,9 @@ func (s *Shape) measure(spec Spec, unit *big.Int) error {
 		units := new(big.Int).Mul(unit, big.NewInt(f.tokens))
 		if !units.IsInt64() {
 			most := new(big.Int).Quo(big.NewInt(math.MaxInt64), unit)
-			return &SpecError{f.field, fmt.Sprintf("%d: too large to be counted exactly at %d in %v "+
+			return wrong(f.field, "%d: too large to be counted exactly at %d in %v "+
 				"with this target and these shares; choose a rounder rate, or at most %v",
-				f.tokens, spec.Amount, spec.Interval, most)}
+				f.tokens, spec.Amount, spec.Interval, most)
 		}
 		*f.units = units.Int64()
 	}

@@ -60,6 +60,18 @@ type SpecError struct {
 // Error is one line with the field, its value and its bound.
 func (e *SpecError) Error() string { return e.Field + " " + e.Problem }
 
+// wrong is a SpecError as an error.
+func wrong(field, format string, values ...any) error {
+	return &SpecError{Field: field, Problem: fmt.Sprintf(format, values...)}
+}
+
+func between(field string, value, least, most int64) error {
+	if value >= least && value <= most {
+		return nil
+	}
+	return wrong(field, "%d: must be from %d to %d", value, least, most)
+}
+
 // check refuses what is out of range. What is in range and still can't be
 // counted exactly is refused by measure.
 func (spec *Spec) check() error {
@@ -67,67 +79,65 @@ func (spec *Spec) check() error {
 		return err
 	}
 	if spec.Interval < 1 {
-		return &SpecError{"interval", fmt.Sprintf("%v: must be positive", spec.Interval)}
+		return wrong("interval", "%v: must be positive", spec.Interval)
 	}
 	if err := between("target", spec.Target, 1, Whole); err != nil {
 		return err
 	}
-	least := int64(0)
-	if spec.Amount > 0 {
-		least = 1
-	}
-	if err := between("burst", spec.Burst, least, MaxTokens); err != nil {
+	if err := between("burst", spec.Burst, min(spec.Amount, 1), MaxTokens); err != nil {
 		return err
 	}
 	if err := between("max_debt", spec.MaxDebt, 0, MaxTokens); err != nil {
 		return err
 	}
 	if len(spec.Classes) > MaxClasses {
-		return &SpecError{"classes", fmt.Sprintf("%d: must be at most %d", len(spec.Classes), MaxClasses)}
+		return wrong("classes", "%d: must be at most %d", len(spec.Classes), MaxClasses)
 	}
-	return spec.checkClasses()
+	if err := spec.checkShares(); err != nil {
+		return err
+	}
+	return spec.checkSubBursts()
 }
 
-// checkClasses also makes sure that every class can be served at all: what the
-// others keep for themselves must leave it one token (T19).
-func (spec *Spec) checkClasses() error {
-	var shares, subBursts int64
+func (spec *Spec) checkShares() error {
+	shares := int64(0)
 	for i, c := range spec.Classes {
-		field := fmt.Sprintf("classes[%d]", i)
-		if err := between(field+".share", c.Share, 0, Whole); err != nil {
-			return err
-		}
-		if err := between(field+".burst", c.SubBurst, 0, MaxTokens); err != nil {
+		field := fmt.Sprintf("classes[%d].share", i)
+		if err := between(field, c.Share, 0, Whole); err != nil {
 			return err
 		}
 		if shares += c.Share; shares > Whole {
-			return &SpecError{field + ".share",
-				fmt.Sprintf("%d: with those before it %d, which is more than %d", c.Share, shares, Whole)}
-		}
-		if subBursts += c.SubBurst; subBursts > spec.Burst {
-			return &SpecError{field + ".burst",
-				fmt.Sprintf("%d: with those before it %d, which is more than the burst of %d",
-					c.SubBurst, subBursts, spec.Burst)}
-		}
-		// Such a sub-bucket would be drained once and never refilled, and its
-		// bucket could never be dropped.
-		if spec.Amount > 0 && c.Share == 0 && c.SubBurst > 0 {
-			return &SpecError{field + ".burst", fmt.Sprintf("%d: must be 0 where the share is 0", c.SubBurst)}
-		}
-	}
-	for i, c := range spec.Classes {
-		if left := spec.Burst - (subBursts - c.SubBurst); left < 1 && spec.Burst > 0 {
-			return &SpecError{fmt.Sprintf("classes[%d]", i),
-				fmt.Sprintf("has nothing to take: the other classes keep %d of the burst of %d for themselves",
-					subBursts-c.SubBurst, spec.Burst)}
+			return wrong(field, "%d: with those before it %d, which is more than %d", c.Share, shares, Whole)
 		}
 	}
 	return nil
 }
 
-func between(field string, value, least, most int64) error {
-	if value >= least && value <= most {
-		return nil
+// checkSubBursts also makes sure that every class can be served at all: what
+// the others keep for themselves must leave it one token (T19).
+func (spec *Spec) checkSubBursts() error {
+	kept := int64(0)
+	for i, c := range spec.Classes {
+		field := fmt.Sprintf("classes[%d].burst", i)
+		if err := between(field, c.SubBurst, 0, MaxTokens); err != nil {
+			return err
+		}
+		if kept += c.SubBurst; kept > spec.Burst {
+			return wrong(field, "%d: with those before it %d, which is more than the burst of %d",
+				c.SubBurst, kept, spec.Burst)
+		}
+		// Such a sub-bucket would be drained once and never refilled, and its
+		// bucket could never be dropped.
+		if spec.Amount > 0 && c.Share == 0 && c.SubBurst > 0 {
+			return wrong(field, "%d: must be 0 where the share is 0", c.SubBurst)
+		}
 	}
-	return &SpecError{field, fmt.Sprintf("%d: must be from %d to %d", value, least, most)}
+	for i, c := range spec.Classes {
+		if others := kept - c.SubBurst; spec.Burst > 0 && spec.Burst-others < 1 {
+			return wrong(fmt.Sprintf("classes[%d]", i),
+				"has nothing to take: the other classes keep %d of the burst of %d for themselves",
+				others, spec.Burst)
+		}
+	}
+	return nil
 }
