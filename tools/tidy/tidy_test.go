@@ -116,6 +116,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"retry", "fsm/retry", "fsm/window", false},
 		{"retry", "fsm/retry", "fsm/bucket", true},
 		{"machine", "fsm", "fsm/bucket", false},
+		{"machine", "fsm/store", "fsm/bucket", false},
+		{"machine", "fsm", "fsm/fsmtest", true},
 		{"machine", "fsm", "google.golang.org/protobuf/proto", false},
 		{"machine", "fsm", "google.golang.org/grpc", true},
 		{"machine", "fsm", "cluster/batch", true},
