@@ -8,8 +8,8 @@ package bucket
 // makes room, a new class starts with an empty sub-bucket. What no longer fits
 // a sub-bucket, and the sub-buckets of classes that are gone, become free; what
 // no longer fits the burst is lost (A12, T13). Debts are kept, rounded up, also
-// beyond a lower MaxDebt; those of classes that are gone go to class 0, so that
-// renaming a class does not shed its debt.
+// beyond a lower MaxDebt, as far as 63 bits hold them; those of classes that
+// are gone go to class 0, so that renaming a class does not shed its debt.
 func (b *Bucket) Convert(from, to *Shape, origin []int) {
 	old := b.subs
 	var kept [MaxClasses]bool
