@@ -1,0 +1,275 @@
+package retries
+
+import (
+	"container/list"
+	"sync"
+	"time"
+
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/fsm/window"
+)
+
+const (
+	// PartRetryAfter is what a retry is told to wait when only the node's part
+	// is used up: by then the report has usually been applied.
+	PartRetryAfter = 200 * time.Millisecond
+	// reportPause is how often one client may make a node report out of turn.
+	reportPause = 100 * time.Millisecond
+
+	clientsMaxDefault = 100_000
+	slotsMaxDefault   = 500_000
+)
+
+// Verdict is the answer to one request.
+type Verdict int
+
+// The verdicts.
+const (
+	// Admit lets the request through.
+	Admit Verdict = iota
+	// Attempts refuses it for good: its own attempt is too high.
+	Attempts
+	// Budget refuses it because the client has too many retries.
+	Budget
+	// PartUsedUp refuses this retry alone: the node has to report first.
+	PartUsedUp
+)
+
+// String is the verdict in lower case.
+func (v Verdict) String() string {
+	switch v {
+	case Admit:
+		return "admit"
+	case Attempts:
+		return "attempts"
+	case Budget:
+		return "budget"
+	case PartUsedUp:
+		return "part used up"
+	}
+	return "unknown"
+}
+
+// Config configures a Counter.
+type Config struct {
+	// Node is this node's Raft id, Boot a random number drawn when the process
+	// started. Reports are kept apart by both.
+	Node string
+	Boot uint64
+	// ClientsMax bounds the clients with counts that are not applied. Default
+	// 100,000. Beyond it a new client's first attempts are admitted uncounted
+	// and its retries refused.
+	ClientsMax int
+	// SlotsMax bounds their slices, over all clients. Default 500,000.
+	SlotsMax int
+}
+
+// Request is one request to decide on.
+type Request struct {
+	Client string
+	// Attempt is the retries already made for this piece of work, 0 first.
+	Attempt uint32
+	Rule    retry.Rule
+	// Total and Retries are what the replica counts for the client in the
+	// window.
+	Total, Retries int64
+	// Nodes is the number of serving nodes in the applied configuration,
+	// learners too. Zero until this node's own joining is applied: no retries.
+	Nodes int
+	// Counted is what the replica has applied of this node's reports of one of
+	// the client's slices, so that a slice that was forgotten goes on where it
+	// stopped. Called at most once. Nil: nothing.
+	Counted func(slice int64) (total, retries int64)
+}
+
+// Decision is the verdict and what goes with it.
+type Decision struct {
+	Verdict Verdict
+	// RetryAfter is zero where the request is admitted, or never will be.
+	RetryAfter time.Duration
+}
+
+// Hold is the room of one admitted request until Finish. The zero Hold holds
+// nothing.
+type Hold struct {
+	client *client
+	slice  int64
+	at     time.Duration
+	retry  bool
+}
+
+// Counter counts for one node. It is safe for concurrent use. at is the node's
+// own steady clock throughout, and never goes back.
+type Counter struct {
+	config Config
+	due    chan struct{}
+
+	mu struct {
+		sync.Mutex
+		clients map[string]*client
+		// unreported are the *client whose counts the replica does not hold all.
+		unreported list.List
+		// room counts slots and holds, which may become slots.
+		room int
+	}
+}
+
+// client is what is kept of one client while anything of it is not applied or
+// not decided. It is guarded by Counter.mu.
+type client struct {
+	name   string
+	window time.Duration
+	// slots are in the order of their beginning on the steady clock.
+	slots []slot
+	// total and retries are the counts that the replica does not hold.
+	total, retries int64
+	// holds are requests admitted and not finished; holdRetries of them are
+	// retries.
+	holds, holdRetries int64
+	// listed is the client's place in Counter.unreported.
+	listed *list.Element
+	// reported is when it was last in a report, fresh: not since its last count.
+	reported time.Duration
+	fresh    bool
+}
+
+// slot is one slice of the window, counted since the process started.
+type slot struct {
+	slice int64
+	began time.Duration
+	own   counts
+	// applied is what the replica has applied of own.
+	applied counts
+}
+
+type counts struct{ total, retries int64 }
+
+func (s *slot) unreported() counts {
+	return counts{s.own.total - s.applied.total, s.own.retries - s.applied.retries}
+}
+
+// New returns an empty counter.
+func New(c Config) *Counter {
+	if c.ClientsMax <= 0 {
+		c.ClientsMax = clientsMaxDefault
+	}
+	if c.SlotsMax <= 0 {
+		c.SlotsMax = slotsMaxDefault
+	}
+	n := &Counter{config: c, due: make(chan struct{}, 1)}
+	n.mu.clients = make(map[string]*client)
+	return n
+}
+
+// Due is signalled when a report should not wait for its turn.
+func (n *Counter) Due() <-chan struct{} { return n.due }
+
+// Decide says whether a request passes. An admitted one is held, and counts
+// against the part, until Finish, which must follow. now is the authority
+// time that the slices are numbered by.
+//
+// The replica's counts and this node's must be of one moment: call it under
+// the lock that also covers applying an entry and Applied.
+func (n *Counter) Decide(at time.Duration, now bucket.Instant, r Request) (Decision, Hold) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.clientLocked(at, now, r)
+	if d := n.judgeLocked(at, c, r); d.Verdict != Admit {
+		if c != nil {
+			n.forgetLocked(c)
+		}
+		return d, Hold{}
+	}
+	if c == nil {
+		return Decision{}, Hold{}
+	}
+	h := Hold{client: c, slice: window.At(int64(now), window.Length(c.window)), at: at, retry: r.Attempt > 0}
+	n.openLocked(c, h, r.Counted)
+	c.holds++
+	if h.retry {
+		c.holdRetries++
+	}
+	n.mu.room++
+	return Decision{}, h
+}
+
+// judgeLocked asks the rule and looks at the part. c is nil where there is no
+// room to count.
+func (n *Counter) judgeLocked(at time.Duration, c *client, r Request) Decision {
+	var own, held, heldRetries, ownRetries int64
+	if c != nil {
+		own, ownRetries, held, heldRetries = c.total, c.retries, c.holds, c.holdRetries
+	}
+	// A held request may yet come to nothing, and more requests can make the
+	// rule stricter (from min_requests on) as well as milder, so it has to admit
+	// both with the held first attempts and without.
+	retries := r.Retries + ownRetries + heldRetries
+	for _, total := range [...]int64{r.Total + own + heldRetries, r.Total + own + held} {
+		switch r.Rule.Decide(total, retries, r.Attempt) {
+		case retry.Attempts:
+			return Decision{Verdict: Attempts}
+		case retry.Budget:
+			return Decision{Verdict: Budget, RetryAfter: r.Rule.RetryAfter}
+		}
+	}
+	if r.Attempt == 0 {
+		return Decision{}
+	}
+	part := int64(0)
+	if r.Nodes > 0 && c != nil {
+		part = retry.Part(r.Rule.Headroom(r.Total, r.Retries), r.Nodes)
+	}
+	if ownRetries+heldRetries < part {
+		return Decision{}
+	}
+	n.hurryLocked(at, c)
+	return Decision{Verdict: PartUsedUp, RetryAfter: PartRetryAfter}
+}
+
+// hurryLocked asks for a report, unless one with the client's counts has just
+// been made.
+func (n *Counter) hurryLocked(at time.Duration, c *client) {
+	if c == nil || c.listed == nil || !c.fresh && at-c.reported < reportPause {
+		return
+	}
+	select {
+	case n.due <- struct{}{}:
+	default:
+	}
+}
+
+// Finish ends a hold. recorded: the request was admitted in the end, or nobody
+// knows; otherwise (a denial, an error before proposing) it never counts. It
+// must be called once for each hold.
+func (n *Counter) Finish(at time.Duration, h Hold, recorded bool) {
+	c := h.client
+	if c == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.holds--
+	if h.retry {
+		c.holdRetries--
+	}
+	n.mu.room--
+	if recorded && at-h.at <= c.window {
+		n.recordLocked(c, h)
+	}
+	n.forgetLocked(c)
+}
+
+func (n *Counter) recordLocked(c *client, h Hold) {
+	s := n.openLocked(c, h, nil)
+	s.own.total++
+	c.total++
+	if h.retry {
+		s.own.retries++
+		c.retries++
+	}
+	c.fresh = true
+	if c.listed == nil {
+		c.listed = n.mu.unreported.PushBack(c)
+	}
+}

@@ -1,0 +1,110 @@
+package retries
+
+import (
+	"slices"
+	"time"
+
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/window"
+)
+
+// clientLocked finds or makes the place of a client, with its window slid to
+// at. It is nil where there is no room.
+func (n *Counter) clientLocked(at time.Duration, now bucket.Instant, r Request) *client {
+	c := n.mu.clients[r.Client]
+	if n.mu.room >= n.config.SlotsMax || c == nil && len(n.mu.clients) >= n.config.ClientsMax {
+		if c != nil {
+			n.slideLocked(at, c)
+		}
+		return nil
+	}
+	if c == nil {
+		c = &client{name: r.Client, window: r.Rule.Window}
+		n.mu.clients[r.Client] = c
+	}
+	if c.window != r.Rule.Window {
+		n.rewindowLocked(at, now, c, r.Rule.Window)
+	}
+	n.slideLocked(at, c)
+	return c
+}
+
+// openLocked finds or makes the slot of a hold.
+func (n *Counter) openLocked(c *client, h Hold, counted func(int64) (int64, int64)) *slot {
+	// The slot is nearly always the last one.
+	for i := len(c.slots) - 1; i >= 0; i-- {
+		if c.slots[i].slice == h.slice {
+			return &c.slots[i]
+		}
+	}
+	s := slot{slice: h.slice, began: h.at}
+	if counted != nil {
+		s.applied.total, s.applied.retries = counted(h.slice)
+		s.own = s.applied
+	}
+	i := len(c.slots)
+	for i > 0 && c.slots[i-1].began > h.at {
+		i--
+	}
+	c.slots = slices.Insert(c.slots, i, s)
+	n.mu.room++
+	return &c.slots[i]
+}
+
+// slideLocked drops the slots that have left the window by this node's own
+// clock. The state machine drops them too, so nothing is lost that counts, and
+// a node that is cut off does not refuse for ever (T32).
+func (n *Counter) slideLocked(at time.Duration, c *client) {
+	gone := 0
+	for gone < len(c.slots) && at-c.slots[gone].began >= c.window {
+		n.dropLocked(c, &c.slots[gone])
+		gone++
+	}
+	if gone > 0 {
+		c.slots = slices.Delete(c.slots, 0, gone)
+	}
+}
+
+// dropLocked takes a slot out of the sums; the caller takes it out of slots.
+func (n *Counter) dropLocked(c *client, s *slot) {
+	u := s.unreported()
+	c.total -= u.total
+	c.retries -= u.retries
+	n.mu.room--
+	n.unlistLocked(c)
+}
+
+func (n *Counter) unlistLocked(c *client) {
+	if c.listed != nil && c.total == 0 && c.retries == 0 {
+		n.mu.unreported.Remove(c.listed)
+		c.listed = nil
+	}
+}
+
+// forgetLocked frees what the replica holds, and the client when nothing is
+// left. A slot that a hold will count into stays.
+func (n *Counter) forgetLocked(c *client) {
+	if c.holds > 0 || c.total > 0 || c.retries > 0 {
+		return
+	}
+	n.mu.room -= len(c.slots)
+	c.slots = nil
+	// Another client may have the name by now only if this one was forgotten.
+	if n.mu.clients[c.name] == c {
+		delete(n.mu.clients, c.name)
+	}
+}
+
+// rewindowLocked numbers the slices anew when the length of the client's window
+// has changed: what is not applied moves to the present. It may count for a
+// little too long, never too short.
+func (n *Counter) rewindowLocked(at time.Duration, now bucket.Instant, c *client, to time.Duration) {
+	left := counts{c.total, c.retries}
+	n.mu.room -= len(c.slots)
+	c.slots, c.window = nil, to
+	if left == (counts{}) {
+		return
+	}
+	s := n.openLocked(c, Hold{slice: window.At(int64(now), window.Length(to)), at: at}, nil)
+	s.own = left
+}
