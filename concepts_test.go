@@ -1,0 +1,109 @@
+package quorlease_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// The worked examples of docs/concepts, with the numbers that the pages print.
+
+// example is one bucket with its clock.
+type example struct {
+	t     *testing.T
+	shape *bucket.Shape
+	state bucket.Bucket
+}
+
+func newExample(t *testing.T, spec bucket.Spec) *example {
+	t.Helper()
+	shape, err := bucket.NewShape(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &example{t: t, shape: shape, state: shape.Full(0)}
+}
+
+func (e *example) at(moment time.Duration) *example {
+	e.state.Advance(e.shape, bucket.Instant(moment))
+	return e
+}
+
+func (e *example) granted(class int, n int64) {
+	e.t.Helper()
+	if _, ok := e.state.Take(e.shape, class, n); !ok {
+		e.t.Errorf("at %v: class %d is denied %d, the page says granted", time.Duration(e.state.Last()), class, n)
+	}
+}
+
+func (e *example) denied(class int, n int64, want time.Duration) {
+	e.t.Helper()
+	if _, ok := e.state.Take(e.shape, class, n); ok {
+		e.t.Errorf("at %v: class %d is granted %d, the page says denied", time.Duration(e.state.Last()), class, n)
+		return
+	}
+	wait, never := e.state.RetryAfter(e.shape, class, n)
+	if want < 0 != never || want >= 0 && wait != want {
+		e.t.Errorf("at %v: class %d waits %v (never: %v) for %d, the page says %v",
+			time.Duration(e.state.Last()), class, wait, never, n, want)
+	}
+}
+
+func (e *example) remaining(want int64) {
+	e.t.Helper()
+	if got := e.state.Remaining(e.shape); got != want {
+		e.t.Errorf("at %v: %d remain, the page says %d", time.Duration(e.state.Last()), got, want)
+	}
+}
+
+const never = time.Duration(-1)
+
+func TestConceptsBuckets(t *testing.T) {
+	t.Run("a level and a remainder", func(t *testing.T) {
+		e := newExample(t, bucket.Spec{
+			Amount: 10, Interval: 30 * time.Second, Target: bucket.Whole, Burst: 10, MaxDebt: 20,
+		})
+		if got := e.shape.Unit(); got != 3_000_000_000 {
+			t.Errorf("a token is %d units, the page says 3000000000", got)
+		}
+		e.granted(0, 10)
+		e.at(10*time.Second).remaining(3)
+		e.denied(0, 4, 2*time.Second)
+		e.at(12*time.Second).granted(0, 4)
+	})
+	t.Run("classes", func(t *testing.T) {
+		const live, batch = 0, 1
+		e := newExample(t, bucket.Spec{
+			Amount: 60, Interval: time.Minute, Target: bucket.Whole, Burst: 60, MaxDebt: 60,
+			Classes: []bucket.ClassSpec{{Share: 6000, SubBurst: 30}, {}},
+		})
+		e.denied(batch, 31, never)
+		e.granted(batch, 30)
+		e.denied(batch, 1, time.Second)
+		e.granted(live, 30)
+		e.denied(live, 1, time.Second)
+		e.denied(batch, 1, 2500*time.Millisecond)
+	})
+	t.Run("debt", func(t *testing.T) {
+		e := newExample(t, bucket.Spec{
+			Amount: 1000, Interval: time.Minute, Target: bucket.Whole, Burst: 1000, MaxDebt: 1000,
+		})
+		e.granted(0, 1000)
+		if lost := e.at(5*time.Second).state.Excess(e.shape, 0, 200); lost != 0 {
+			t.Errorf("%d written off", lost)
+		}
+		e.remaining(-117)
+		e.denied(0, 1, 7060*time.Millisecond)
+		e.at(12060*time.Millisecond).granted(0, 1)
+	})
+}
+
+func TestConceptsDenial(t *testing.T) {
+	third := newExample(t, bucket.Spec{Amount: 3, Interval: time.Second, Target: bucket.Whole, Burst: 1})
+	third.granted(0, 1)
+	third.denied(0, 1, 334*time.Millisecond)
+	third.denied(0, 2, never)
+	third.at(333*time.Millisecond).denied(0, 1, time.Millisecond)
+	third.at(334*time.Millisecond).granted(0, 1)
+}
