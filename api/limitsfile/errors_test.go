@@ -1,0 +1,166 @@
+package limitsfile_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+)
+
+// head and its tail make a file around one more line of a limit.
+const head = "limits:\n  - name: a\n    rate: {requests: 10/min}\n"
+
+func TestEveryMistakeHasItsPlace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, file, want string }{
+		{
+			"unparsable rate", "limits:\n  - name: a\n    rate: {requests: 10/foo}\n",
+			`3:22: limits[0].rate.requests: "10/foo": want tokens per interval, INT/[INT](s|min|h|d), ` +
+				`like 1000/min or 6/10s`,
+		},
+		{
+			"rate without interval", "limits: [{name: a, rate: {r: 10}}]",
+			`1:30: limits[0].rate.r: "10": want tokens per interval`,
+		},
+		{"negative rate", "limits: [{name: a, rate: {r: -1/s}}]", `limits[0].rate.r: "-1/s": want`},
+		{"interval of zero", "limits: [{name: a, rate: {r: 1/0s}}]", `"1/0s": the interval must be from 1s to 366d`},
+		{"interval too long", "limits: [{name: a, rate: {r: 1/400d}}]", `the interval must be from 1s to 366d`},
+		{
+			"amount too large", "limits: [{name: a, rate: {r: 9007199254740993/s}}]",
+			`"9007199254740993" is out of range 0..9007199254740992`,
+		},
+		{"float rate", "limits: [{name: a, rate: {r: 1.5}}]", `limits[0].rate.r: "1.5": floats are not supported`},
+		{
+			"float with exponent", head + "    max_keys: 1e3\n",
+			`4:15: limits[0].max_keys: "1e3": floats are not supported`,
+		},
+		{"not a number", head + "    max_keys: .nan\n", `limits[0].max_keys: ".nan": floats are not supported`},
+		{"octal", head + "    max_keys: 0o17\n", `"0o17": want a whole number`},
+		{"leading zero", head + "    max_keys: 017\n", `"017": a whole number has no leading zero`},
+		{"unknown field", head + "    ratee: 1\n", `4:5: limits[0].ratee: unknown field; known are name, per, rate`},
+		{"field of a later program", head + "    mode: shadow\n", `limits[0].mode: unknown field`},
+		{"unknown top field", "limit: []\n", `1:1: limit: unknown field; known are limits, retry_budgets`},
+		{"duplicate field", head + "    rate: {requests: 1/s}\n", `4:5: limits[0].rate: set twice in one place`},
+		{"duplicate dimension", "limits: [{name: a, rate: {r: 1/s, r: 2/s}}]", `limits[0].rate.r: set twice`},
+		{
+			"A22_duplicate_limit", head + "  - {name: a, rate: {r: 1/s}}\n",
+			`4:6: limits[1].name: "a" is used twice, first by limits[0]`,
+		},
+		{"bad name", "limits: [{name: A, rate: {r: 1/s}}]", `1:11: limits[0].name: "A" is not a name: 1 to 63 of`},
+		{"missing name", "limits: [{rate: {r: 1/s}}]", `1:10: limits[0].name: missing`},
+		{"number as name", "limits: [{name: 7, rate: {r: 1/s}}]", `"7": want a text; put it in quotes`},
+		{"bad dimension", "limits: [{name: a, rate: {R: 1/s}}]", `1:27: limits[0].rate.R: "R" is not a dimension`},
+		{
+			"no rate", "limits: [{name: a}]",
+			`limits[0].rate: missing: name a rate for each dimension, or set unlimited: true`,
+		},
+		{
+			"A06_unlimited_and_a_rate", head + "    unlimited: true\n",
+			`3:5: limits[0].rate: must be absent where unlimited is true`,
+		},
+		{"bad share", head + "    target: 75\n", `limits[0].target: "75": want a percentage`},
+		{
+			"share with three decimals", head + "    target: 0.125%\n",
+			`"0.125%": want a percentage with at most two decimals`,
+		},
+		{"share above all", head + "    target: 101%\n", `"101%" is out of range 0%..100%`},
+		{"target of nothing", head + "    target: 0%\n", `4:5: limits[0].target: 0 is out of range 1..10000`},
+		{
+			"shares above all", head + "    classes: {x: {share: 60%}, y: {share: 50%}}\n",
+			`limits[0].classes.y.share: dimension requests: 5000: with those before it 11000`,
+		},
+		{
+			"A05_no_room_for_a_class", head + "    burst: {requests: 1}\n    classes: {x: {share: 100%}, y: {}}\n",
+			`limits[0].classes.y: dimension requests: has nothing to take`,
+		},
+		{
+			"A05_burst_of_zero", head + "    burst: {requests: 0}\n",
+			`4:13: limits[0].burst.requests: 0 is out of range 1..9007199254740992`,
+		},
+		{"burst of no time", head + "    burst: 0s\n", `limits[0].burst: 0s: must be positive`},
+		{"negative burst", head + "    burst: -1s\n", `"-1s": must not be negative`},
+		{
+			"A10_burst_too_large", head + "    burst: {requests: 9007199254740993}\n",
+			`is out of range 0..9007199254740992`,
+		},
+		{
+			"burst of an unknown dimension", head + "    burst: {tokens: 5}\n",
+			`4:13: limits[0].burst.tokens: rate has no such dimension`,
+		},
+		{"lease too long", head + "    lease: 25h\n", `4:5: limits[0].lease: 25h0m0s is out of range 1ms..24h`},
+		{"per an attribute", head + "    per: [tenant]\n", `4:11: limits[0].per[0]: "tenant": must be [] or ["key"]`},
+		{"empty value", head + "    burst:\n    exact: true\n", `the value before is empty`},
+		{"empty value at the end", head + "    burst:\n", `limits[0].burst: empty: want a duration`},
+		{"list for a mapping", "limits: [[]]", `limits[0]: a list: want fields: name, per`},
+		{"mapping for a list", "limits: {}", `limits: fields: want a list`},
+		{
+			"window", "retry_budgets: [{name: b, match: {client: x}, window: 10s}]",
+			`1:47: retry_budgets[0].window: 10s is not a multiple of 3s`,
+		},
+		{
+			"fraction of all", "retry_budgets: [{name: b, match: {client: x}, max_fraction: 100%}]",
+			`retry_budgets[0].max_fraction: 10000 is out of range 0..9999`,
+		},
+		{"no client", "retry_budgets: [{name: b}]", `retry_budgets[0].match.client: missing`},
+		{
+			"star in the middle", "retry_budgets: [{name: b, match: {client: a*b}}]",
+			`"a*b": a star may stand at the end only`,
+		},
+		{
+			"two budgets for one client",
+			"retry_budgets: [{name: b, match: {client: x}}, {name: c, match: {client: x}}]",
+			`retry_budgets[1].match.client: "x" is used twice, first by retry_budgets[0]`,
+		},
+		{"no YAML", "limits: [", `1:9: sequence end token ']' not found`},
+		{"tab", "limits:\n\t- name: a\n", `2:1: a tab in the indentation; use spaces`},
+		{"not UTF-8", "limits: []\n# \xff\n", `2:1: the line is not valid UTF-8`},
+		{"anchor", "limits: &x []\n", `1:9: anchors (&) are not supported`},
+		{"alias", "limits: *x\n", `1:9: aliases (*) are not supported`},
+		{"tag", "limits: !!seq []\n", `tags (!) are not supported`},
+		{"merge", "<<: {limits: []}\n", `merge keys (<<) are not supported`},
+		{"two documents", "limits: []\n---\nlimits: []\n", `2:1: a second document in one file is not supported`},
+		{"after the end", "limits: []\n...\nlimits: []\n", `3:1: a second document`},
+		{"too large", strings.Repeat("#", limitsfile.FileMax+1), `1:1: the file has 524289 bytes, more than 524288`},
+		{
+			"control character in a client", `retry_budgets: [{name: b, match: {client: "a\nb"}}]`,
+			`"a\nb" has a control character`,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := limitsfile.Parse([]byte(test.file))
+			if err == nil {
+				t.Fatalf("accepted:\n%s", test.file)
+			}
+			if !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got  %s\nwant %s", err, test.want)
+			}
+			for _, line := range strings.Split(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "limits.yaml:") {
+					t.Errorf("no place: %q", line)
+				}
+			}
+		})
+	}
+}
+
+// A person who mends a file wants to see everything at once, in order.
+func TestAllMistakesAreReported(t *testing.T) {
+	t.Parallel()
+	file := "limits:\n  - name: A\n    rate: {r: 1/x}\n    mode: off\n  - {name: b, rate: {r: 1/s}, lease: 1y}\n"
+	_, err := limitsfile.ParseNamed("prod.yaml", []byte(file))
+	var all limitsfile.SourceErrors
+	if !errors.As(err, &all) || len(all) != 3 {
+		t.Fatalf("got %v", err)
+	}
+	for i, want := range []string{"prod.yaml:3:15: ", "prod.yaml:4:5: ", "prod.yaml:5:38: "} {
+		if !strings.HasPrefix(all[i].Error(), want) {
+			t.Errorf("%d: %s, want it at %s", i, all[i], want)
+		}
+	}
+	_, err = limitsfile.Parse([]byte("limits:\n" + strings.Repeat("  - {name: A, rate: {r: 1/s}}\n", 100)))
+	if !errors.As(err, &all) || len(all) != 20 {
+		t.Errorf("got %d errors of a hundred, want 20", len(all))
+	}
+}

@@ -1,0 +1,137 @@
+package limitsfile
+
+import (
+	"fmt"
+
+	"github.com/goccy/go-yaml/token"
+)
+
+// Bounds of the shape of a file. The real format is four levels deep and has
+// nowhere near as many fields; beyond these bounds the YAML parser takes time
+// and memory that grow with the square of the file, or with its depth.
+const (
+	flowDepthMax  = 8
+	blockDepthMax = 16
+	entriesMax    = 64
+)
+
+// guard looks at the tokens of a file before they are parsed. It refuses what
+// the format has no use for, at the place where it stands, and what would be
+// expensive to parse.
+type guard struct {
+	// line is the line of the last token, and dashes how many list entries began
+	// on it. flow is how many brackets and braces are open.
+	line, dashes, flow int
+	// keys counts the keys of the block mapping that is open at each column;
+	// column is that of the last key.
+	keys   map[int]int
+	column int
+	last   *token.Token
+}
+
+// refused are the parts of YAML that the format does without.
+var refused = map[token.Type]string{
+	token.AnchorType:     "anchors (&) are not supported",
+	token.AliasType:      "aliases (*) are not supported; quote a value that begins with a star",
+	token.TagType:        "tags (!) are not supported",
+	token.DirectiveType:  "directives (%) are not supported",
+	token.MergeKeyType:   "merge keys (<<) are not supported",
+	token.MappingKeyType: "keys that begin with ? are not supported",
+	token.LiteralType:    "block texts (|) are not supported",
+	token.FoldedType:     "block texts (>) are not supported",
+}
+
+// check returns the first token that is refused, and why.
+func (g *guard) check(tokens token.Tokens) (*token.Token, string) {
+	g.keys = map[int]int{}
+	for _, tk := range tokens {
+		if tk.Type == token.CommentType {
+			continue
+		}
+		if problem := refused[tk.Type]; problem != "" {
+			return tk, problem
+		}
+		// A header may begin the file and a "..." may end it.
+		if tk.Type == token.DocumentHeaderType && g.last != nil ||
+			g.last != nil && g.last.Type == token.DocumentEndType {
+			return tk, "a second document in one file is not supported"
+		}
+		if problem := g.open(tk); problem != "" {
+			return tk, problem
+		}
+		g.last = tk
+	}
+	return nil, ""
+}
+
+// open follows how deep and how broad what is open has become.
+func (g *guard) open(tk *token.Token) string {
+	if at := tk.Position.Line; at != g.line {
+		g.line, g.dashes = at, 0
+		if g.flow == 0 {
+			g.close(tk.Position.Column)
+		}
+	}
+	if g.last != nil && g.isEmpty(tk) {
+		return "the value before is empty"
+	}
+	switch tk.Type {
+	case token.MappingStartType, token.SequenceStartType:
+		if g.flow++; g.flow > flowDepthMax {
+			return fmt.Sprintf("nested deeper than %d", flowDepthMax)
+		}
+	case token.MappingEndType, token.SequenceEndType:
+		g.flow = max(g.flow-1, 0)
+	case token.SequenceEntryType:
+		if g.dashes++; g.dashes > 1 {
+			return "a list directly inside a list is not supported"
+		}
+	case token.MappingValueType:
+		return g.key()
+	default:
+	}
+	return ""
+}
+
+// isEmpty says whether tk follows a colon or a dash that has no value.
+func (g *guard) isEmpty(tk *token.Token) bool {
+	dash := tk.Type == token.SequenceEntryType
+	switch g.last.Type {
+	case token.SequenceEntryType:
+		return dash || tk.Position.Line != g.last.Position.Line && tk.Position.Column <= g.last.Position.Column
+	case token.MappingValueType:
+		if g.flow > 0 {
+			return tk.Type == token.CollectEntryType || tk.Type == token.MappingEndType ||
+				tk.Type == token.SequenceEndType
+		}
+		// A list may stand at the column of the key it belongs to.
+		at := tk.Position.Column
+		return tk.Position.Line != g.last.Position.Line && (at < g.column || at == g.column && !dash)
+	default:
+		return false
+	}
+}
+
+// close ends the mappings to the right of a line that begins at column.
+func (g *guard) close(column int) {
+	for open := range g.keys {
+		if open > column {
+			delete(g.keys, open)
+		}
+	}
+}
+
+// key counts the key before a colon.
+func (g *guard) key() string {
+	if g.flow > 0 || g.last == nil {
+		return ""
+	}
+	g.column = g.last.Position.Column
+	if g.keys[g.column]++; g.keys[g.column] > entriesMax {
+		return fmt.Sprintf("more than %d fields in one place", entriesMax)
+	}
+	if len(g.keys) > blockDepthMax {
+		return fmt.Sprintf("nested deeper than %d", blockDepthMax)
+	}
+	return ""
+}

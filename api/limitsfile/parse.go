@@ -1,0 +1,167 @@
+package limitsfile
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+)
+
+// FileMax is the largest file, in bytes.
+const FileMax = 512 << 10
+
+// Parse is shorthand for ParseNamed with the name "limits.yaml".
+func Parse(data []byte) (*quorleasev1.LimitsApplyRequest, error) {
+	return ParseNamed("limits.yaml", data)
+}
+
+// ParseNamed reads a limits file and checks all of it. The request names the
+// limits and retry budgets of the file, in its order, and sets only what the
+// file says: defaults stay absent. The error is SourceErrors; name is what they
+// call the file.
+func ParseNamed(name string, data []byte) (*quorleasev1.LimitsApplyRequest, error) {
+	d := &decoder{file: name, places: map[string]place{}}
+	req := &quorleasev1.LimitsApplyRequest{}
+	if root := d.read(data); root != nil {
+		d.document(root, req)
+		d.resolve(req)
+	}
+	if len(d.errs) > 0 {
+		slices.SortStableFunc(d.errs, func(a, b *SourceError) int {
+			return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+		})
+		return nil, d.errs[:min(len(d.errs), errorsMax)]
+	}
+	return req, nil
+}
+
+// place is a position in the file, from 1.
+type place struct{ line, column int }
+
+func placeOf(tk *token.Token) place { return place{tk.Position.Line, tk.Position.Column} }
+
+// decoder turns a syntax tree into a request and collects what is wrong.
+type decoder struct {
+	file string
+	errs SourceErrors
+	// places says where each field that the file has stands, by its path.
+	places map[string]place
+}
+
+func (d *decoder) fail(at place, field, format string, args ...any) {
+	d.errs = append(d.errs, &SourceError{
+		File: d.file, Line: at.line, Column: at.column,
+		Field: field, Problem: fmt.Sprintf(format, args...),
+	})
+}
+
+// read checks the text and returns the root of its one document, or nil after
+// an error.
+func (d *decoder) read(data []byte) ast.Node {
+	if len(data) > FileMax {
+		d.fail(place{1, 1}, "", "the file has %d bytes, more than %d", len(data), FileMax)
+		return nil
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if !d.text(data) {
+		return nil
+	}
+	tokens := lexer.Tokenize(string(data))
+	if tk := tokens.InvalidToken(); tk != nil {
+		d.fail(placeOf(tk), "", "%s", oneLine(tk.Error))
+		return nil
+	}
+	g := &guard{}
+	if tk, problem := g.check(tokens); tk != nil {
+		d.fail(placeOf(tk), "", "%s", problem)
+		return nil
+	}
+	// The parser's own check for duplicates takes time that grows with the square
+	// of the file; entries makes it here.
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		d.syntax(err)
+		return nil
+	}
+	for _, doc := range file.Docs {
+		if doc.Body != nil && doc.Body.Type() != ast.CommentType {
+			return doc.Body
+		}
+	}
+	// Somebody who truncated the file by accident must not delete every limit
+	// with --prune.
+	d.fail(place{1, 1}, "", "the file is empty; write limits: [] to name none")
+	return nil
+}
+
+// text refuses what no line of the file may have.
+func (d *decoder) text(data []byte) bool {
+	before := len(d.errs)
+	line := 0
+	for row := range bytes.Lines(data) {
+		line++
+		if !utf8.Valid(row) {
+			d.fail(place{line, 1}, "", "the line is not valid UTF-8")
+		}
+		indent := row[:len(row)-len(bytes.TrimLeft(row, " \t"))]
+		if at := bytes.IndexByte(indent, '\t'); at >= 0 && len(bytes.TrimSpace(row)) > 0 {
+			d.fail(place{line, at + 1}, "", "a tab in the indentation; use spaces")
+		}
+		if len(d.errs) >= errorsMax {
+			break
+		}
+	}
+	return len(d.errs) == before
+}
+
+func (d *decoder) syntax(err error) {
+	var syntax yaml.Error
+	if errors.As(err, &syntax) && syntax.GetToken() != nil {
+		d.fail(placeOf(syntax.GetToken()), "", "%s", oneLine(syntax.GetMessage()))
+		return
+	}
+	d.fail(place{1, 1}, "", "%s", oneLine(err.Error()))
+}
+
+func oneLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// resolve holds what was read to the rules of the protocol, and puts each
+// problem where the file has the field, or the nearest thing around it.
+func (d *decoder) resolve(req *quorleasev1.LimitsApplyRequest) {
+	if len(d.errs) > 0 {
+		return
+	}
+	_, err := ResolveAll(req)
+	var wrong FieldErrors
+	if !errors.As(err, &wrong) {
+		return
+	}
+	for _, one := range wrong {
+		field := d.sourcePath(req, one.Field)
+		d.fail(d.nearest(field), field, "%s", one.Problem)
+	}
+}
+
+func (d *decoder) nearest(field string) place {
+	for field != "" {
+		if at, known := d.places[field]; known {
+			return at
+		}
+		field = field[:max(strings.LastIndexAny(field, ".["), 0)]
+	}
+	return place{1, 1}
+}

@@ -1,0 +1,307 @@
+package limitsfile
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/window"
+)
+
+// What an absent field means.
+const (
+	defaultSize        = 60 * time.Second // of the rate: burst, max_debt, max_open
+	defaultLease       = 5 * time.Second
+	defaultMaxKeys     = 100_000
+	defaultMaxRetries  = 3
+	defaultMaxFraction = 2_000 // 20 %
+	defaultWindow      = 5 * time.Minute
+	defaultMinRequests = 50
+	defaultRetryAfter  = 60 * time.Second
+)
+
+// Bounds of what a file can say.
+const (
+	// DimensionsMax is as many as one acquire can charge.
+	DimensionsMax = 16
+	leaseMin      = time.Millisecond
+	leaseMax      = 24 * time.Hour
+	retriesMax    = 1_000_000
+	windowMax     = 24 * time.Hour
+	pauseMax      = 24 * time.Hour
+)
+
+// windowUnit divides every window: a slice is a 300th of it, and a whole number
+// of milliseconds.
+const windowUnit = window.Slices * 10 * time.Millisecond
+
+// perKey is the only thing that can make a bucket's key.
+const perKey = "key"
+
+// Resolve fills in every default of l and checks it completely, also that its
+// buckets can be counted exactly. The error is FieldErrors, with paths inside
+// the limit as the public protocol calls them.
+func Resolve(l *quorleasev1.Limit) (*logv1.Limit, error) {
+	r := &resolver{}
+	out := r.limit(l)
+	if len(r.errs) > 0 {
+		return nil, r.errs
+	}
+	return out, nil
+}
+
+// ResolveBudget is Resolve for a retry budget.
+func ResolveBudget(b *quorleasev1.RetryBudget) (*logv1.RetryBudget, error) {
+	r := &resolver{}
+	out := r.budget(b)
+	if len(r.errs) > 0 {
+		return nil, r.errs
+	}
+	return out, nil
+}
+
+// ResolveAll resolves everything that a request names, and refuses a name that
+// comes twice. Deleting is not part of it.
+func ResolveAll(req *quorleasev1.LimitsApplyRequest) (*logv1.ApplyLimits, error) {
+	var errs FieldErrors
+	out := &logv1.ApplyLimits{Prune: req.GetPrune(), ExpectedRevision: req.ExpectedRevision}
+	limits, budgets, clients := map[string]int{}, map[string]int{}, map[string]int{}
+	for i, l := range req.GetLimits() {
+		r := &resolver{}
+		out.Limits = append(out.Limits, r.limit(l))
+		r.unique(limits, "name", l.GetName(), "limits[%d]", i)
+		errs = append(errs, r.errs.under(fmt.Sprintf("limits[%d]", i))...)
+	}
+	for i, b := range req.GetRetryBudgets() {
+		r := &resolver{}
+		out.RetryBudgets = append(out.RetryBudgets, r.budget(b))
+		r.unique(budgets, "name", b.GetName(), "retry_budgets[%d]", i)
+		r.unique(clients, "client", b.GetClient(), "retry_budgets[%d]", i)
+		errs = append(errs, r.errs.under(fmt.Sprintf("retry_budgets[%d]", i))...)
+	}
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return out, nil
+}
+
+// resolver collects what is wrong with one limit or budget.
+type resolver struct{ errs FieldErrors }
+
+func (r *resolver) fail(field, format string, args ...any) {
+	r.errs = append(r.errs, &FieldError{Field: field, Problem: fmt.Sprintf(format, args...)})
+}
+
+// problem is fail for a check that returns "" where all is well.
+func (r *resolver) problem(field, problem string) {
+	if problem != "" {
+		r.fail(field, "%s", problem)
+	}
+}
+
+// unique refuses a value that an earlier item has; place is that item's path.
+func (r *resolver) unique(seen map[string]int, field, value, place string, i int) {
+	if first, twice := seen[value]; twice && value != "" {
+		r.fail(field, "%s is used twice, first by "+place, Quote(value), first)
+		return
+	}
+	seen[value] = i
+}
+
+// within returns value, or least where it is out of range.
+func (r *resolver) within(field string, value, least, most int64) int64 {
+	if value < least || value > most {
+		r.fail(field, "%d is out of range %d..%d", value, least, most)
+		return least
+	}
+	return value
+}
+
+// duration is the value of d, or what absent means. Its bounds are inclusive.
+func (r *resolver) duration(field string, d *durationpb.Duration, absent, least, most time.Duration) time.Duration {
+	if d == nil {
+		return absent
+	}
+	value := d.AsDuration()
+	if err := d.CheckValid(); err != nil || value < least || value > most {
+		r.fail(field, "%v is out of range %v..%v", value, formatDuration(least), formatDuration(most))
+		return absent
+	}
+	return value
+}
+
+func (r *resolver) limit(l *quorleasev1.Limit) *logv1.Limit {
+	r.problem("name", NameProblem(l.GetName()))
+	out := &logv1.Limit{
+		Name: l.GetName(), Unlimited: l.GetUnlimited(), Exact: l.GetExact(), Target: bucket.Whole,
+		Lease:   int64(r.duration("lease", l.GetLease(), defaultLease, leaseMin, leaseMax)),
+		MaxKeys: defaultMaxKeys,
+	}
+	for i, attribute := range l.GetPer() {
+		if attribute != perKey || i > 0 {
+			r.fail(fmt.Sprintf("per[%d]", i), `%s: must be [] or ["key"]`, Quote(attribute))
+			break
+		}
+		out.Keyed = true
+	}
+	if l.MaxKeys != nil {
+		out.MaxKeys = r.within("max_keys", l.GetMaxKeys(), 1, bucket.MaxTokens)
+	}
+	if l.GetUnlimited() {
+		r.unlimited(l)
+		return out
+	}
+	if l.TargetBp != nil {
+		out.Target = r.within("target_bp", l.GetTargetBp(), 1, bucket.Whole)
+	}
+	r.classes(l, out)
+	r.dimensions(l, out)
+	return out
+}
+
+// unlimited refuses what has no meaning beside it, so that nobody believes in a
+// limit that is not there (A06).
+func (r *resolver) unlimited(l *quorleasev1.Limit) {
+	for _, other := range []struct {
+		field string
+		set   bool
+	}{
+		{"dimensions", len(l.GetDimensions()) > 0},
+		{"classes", len(l.GetClasses()) > 0},
+		{"target_bp", l.TargetBp != nil && l.GetTargetBp() != bucket.Whole},
+	} {
+		if other.set {
+			r.fail(other.field, "must be absent where unlimited is true")
+		}
+	}
+}
+
+func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
+	if n := len(l.GetClasses()); n > bucket.MaxClasses {
+		r.fail("classes", "%d classes, more than %d", n, bucket.MaxClasses)
+		return
+	}
+	seen := map[string]int{}
+	for i, c := range l.GetClasses() {
+		at := fmt.Sprintf("classes[%d].", i)
+		r.problem(at+"name", NameProblem(c.GetName()))
+		r.unique(seen, at+"name", c.GetName(), "classes[%d]", i)
+		class := &logv1.Class{Name: c.GetName(), Share: r.within(at+"share_bp", c.GetShareBp(), 0, bucket.Whole)}
+		class.Burst = class.Share
+		if c.BurstBp != nil {
+			class.Burst = r.within(at+"burst_bp", c.GetBurstBp(), 0, bucket.Whole)
+		}
+		out.Classes = append(out.Classes, class)
+	}
+}
+
+func (r *resolver) dimensions(l *quorleasev1.Limit, out *logv1.Limit) {
+	switch n := len(l.GetDimensions()); {
+	case n == 0:
+		r.fail("dimensions", "missing: name a rate for each dimension, or set unlimited: true")
+	case n > DimensionsMax:
+		r.fail("dimensions", "%d dimensions, more than %d", n, DimensionsMax)
+		return
+	}
+	seen := map[string]int{}
+	for i, d := range l.GetDimensions() {
+		at := fmt.Sprintf("dimensions[%d].", i)
+		r.problem(at+"name", DimensionProblem(d.GetName()))
+		r.unique(seen, at+"name", d.GetName(), "dimensions[%d]", i)
+		before := len(r.errs)
+		dimension := r.dimension(at, d, out.GetTarget())
+		out.Dimensions = append(out.Dimensions, dimension)
+		if len(r.errs) == before {
+			r.shape(at, out, dimension)
+		}
+	}
+}
+
+func (r *resolver) dimension(at string, d *quorleasev1.Dimension, target int64) *logv1.Dimension {
+	out := &logv1.Dimension{Name: d.GetName()}
+	if d.GetRate() == nil {
+		r.fail(at+"rate", "missing")
+		return out
+	}
+	out.Amount = r.within(at+"rate.amount", d.GetRate().GetAmount(), 0, bucket.MaxTokens)
+	interval := r.duration(at+"rate.interval", d.GetRate().GetInterval(), 0, time.Second, intervalMax)
+	switch {
+	case d.GetRate().GetInterval() == nil:
+		r.fail(at+"rate.interval", "missing")
+	case interval%time.Second != 0:
+		r.fail(at+"rate.interval", "%v is not a whole number of seconds", interval)
+	}
+	if interval == 0 {
+		return out
+	}
+	out.Interval = int64(interval)
+	whole := rate{amount: out.GetAmount(), interval: interval, target: target}
+	least := int64(0)
+	if out.GetAmount() > 0 {
+		least = 1
+	}
+	out.Burst = r.size(at+"burst", d.Burst, least, whole.burstIn(defaultSize))
+	out.MaxDebt = r.size(at+"max_debt", d.MaxDebt, 0, whole.tokensIn(defaultSize))
+	out.MaxOpen = r.size(at+"max_open", d.MaxOpen, 0, whole.tokensIn(defaultSize))
+	return out
+}
+
+func (r *resolver) size(field string, given *int64, least, absent int64) int64 {
+	if given != nil {
+		return r.within(field, *given, least, bucket.MaxTokens)
+	}
+	if absent > bucket.MaxTokens {
+		r.fail(field, "missing, and %v of the rate is more than %d: give a number of tokens",
+			formatDuration(defaultSize), int64(bucket.MaxTokens))
+		return least
+	}
+	return absent
+}
+
+func (r *resolver) budget(b *quorleasev1.RetryBudget) *logv1.RetryBudget {
+	r.problem("name", NameProblem(b.GetName()))
+	r.problem("client", patternProblem(b.GetClient()))
+	out := &logv1.RetryBudget{
+		Name: b.GetName(), Client: b.GetClient(),
+		MaxRetries: defaultMaxRetries, MaxFraction: defaultMaxFraction, MinRequests: defaultMinRequests,
+		Window:     int64(r.duration("window", b.GetWindow(), defaultWindow, windowUnit, windowMax)),
+		RetryAfter: int64(r.duration("retry_after", b.GetRetryAfter(), defaultRetryAfter, time.Millisecond, pauseMax)),
+	}
+	if b.MaxRetries != nil {
+		out.MaxRetries = uint32(r.within("max_retries", int64(b.GetMaxRetries()), 0, retriesMax))
+	}
+	if b.MaxFractionBp != nil {
+		// All of the requests being retries is no bound; leave the budget out then.
+		out.MaxFraction = r.within("max_fraction_bp", b.GetMaxFractionBp(), 0, bucket.Whole-1)
+	}
+	if b.MinRequests != nil {
+		out.MinRequests = r.within("min_requests", b.GetMinRequests(), 0, bucket.MaxTokens)
+	}
+	if w := time.Duration(out.GetWindow()); w%windowUnit != 0 {
+		r.fail("window", "%v is not a multiple of %v", w, windowUnit)
+	}
+	if p := time.Duration(out.GetRetryAfter()); p%time.Millisecond != 0 {
+		r.fail("retry_after", "%v is not a whole number of milliseconds", p)
+	}
+	return out
+}
+
+// patternProblem says why s is not a client's name or a prefix and a star.
+func patternProblem(s string) string {
+	if s == "" {
+		return `missing: a client's name, a prefix and a star, or "*"`
+	}
+	if problem := ClientProblem(s); problem != "" {
+		return problem
+	}
+	for i := range len(s) - 1 {
+		if s[i] == '*' {
+			return Quote(s) + ": a star may stand at the end only"
+		}
+	}
+	return ""
+}
