@@ -10,6 +10,7 @@
 # What a machine lacks is skipped by name, one line each; with CI=true a skip
 # fails. Everything here needs Go, git, make and gcc only, plus qemu for arm64.
 set -euo pipefail
+shopt -s inherit_errexit
 cd "$(dirname "$0")/.."
 
 # Test binaries say nothing of the version control state, and a checkout owned
@@ -83,7 +84,7 @@ fuzz_one() {
 fuzz_targets() {
   files | xargs grep -lE '^func Fuzz' | xargs -r -n1 dirname | sort -u |
     while read -r package; do
-      go test -list '^Fuzz' "$package" | grep '^Fuzz' | sed "s|^|$package:|"
+      go test -list '^Fuzz' "$package" | grep '^Fuzz' | sed "s|^|$package:|" || exit 1
     done
 }
 

@@ -127,7 +127,7 @@ func (r *report) end(e event, key [2]string) {
 		r.passed++
 	case "fail":
 		r.failed++
-		fmt.Fprintf(r.out, "%s: %s", e.Package, output)
+		fmt.Fprintf(r.out, "%s: %s:\n%s", e.Package, e.Test, output)
 	case "skip":
 		name := strings.TrimPrefix(e.Package, "github.com/quorlease/quorlease/") + " " + e.Test
 		line := fmt.Sprintf("SKIPPED %s: %s", name, reason(output))

@@ -14,7 +14,6 @@ const (
 	maxFileLines         = 400
 	maxPackageLines      = 2500
 	maxColumns           = 120
-	tabColumns           = 4
 	maxParameters        = 5
 	maxResults           = 3
 	maxInterfaceMethods  = 5
@@ -113,8 +112,8 @@ func checkPackageLength(t *Tree) (found []Violation) {
 func checkLineLength(t *Tree) (found []Violation) {
 	for _, f := range t.Go {
 		for i, line := range strings.Split(f.Source, "\n") {
-			columns := utf8.RuneCountInString(line) + (tabColumns-1)*strings.Count(line, "\t")
-			if columns > maxColumns {
+			// A tab is one column, as in lll.
+			if columns := utf8.RuneCountInString(line); columns > maxColumns {
 				what := fmt.Sprintf("%d columns, at most %d", columns, maxColumns)
 				found = append(found, Violation{f.Path, i + 1, what})
 			}
