@@ -50,7 +50,7 @@ func TestEveryMistakeHasItsPlace(t *testing.T) {
 		{"bad name", "limits: [{name: A, rate: {r: 1/s}}]", `1:11: limits[0].name: "A" is not a name: 1 to 63 of`},
 		{"missing name", "limits: [{rate: {r: 1/s}}]", `1:10: limits[0].name: missing`},
 		{"number as name", "limits: [{name: 7, rate: {r: 1/s}}]", `"7": want a text; put it in quotes`},
-		{"bad dimension", "limits: [{name: a, rate: {R: 1/s}}]", `1:27: limits[0].rate.R: "R" is not a dimension`},
+		{"bad dimension", "limits: [{name: a, rate: {R: 1/s}}]", `1:27: limits[0].rate.R: "R" is not the name of a dimension`},
 		{
 			"no rate", "limits: [{name: a}]",
 			`limits[0].rate: missing: name a rate for each dimension, or set unlimited: true`,

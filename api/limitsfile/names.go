@@ -14,9 +14,9 @@ const (
 	ClientMax = 256
 )
 
-// NameProblem says why s is not the name of a limit, a class or a retry budget;
-// "" when it is: [a-z0-9][a-z0-9_.-]{0,62}. It has no slash, because the first
-// slash splits a limit from its key where both are written as one.
+// NameProblem says why s is not the name of a limit or of a retry budget; "" when
+// it is: [a-z0-9][a-z0-9_.-]{0,62}. It has no slash, because the first slash
+// splits a limit from its key where both are written as one.
 func NameProblem(s string) string {
 	if s == "" {
 		return "missing"
@@ -33,7 +33,13 @@ func NameProblem(s string) string {
 
 // DimensionProblem says why s is not the name of a dimension; "" when it is:
 // [a-z][a-z0-9_]{0,62}.
-func DimensionProblem(s string) string {
+func DimensionProblem(s string) string { return wordProblem(s, "dimension") }
+
+// ClassProblem is DimensionProblem for the name of a class, which looks the
+// same.
+func ClassProblem(s string) string { return wordProblem(s, "class") }
+
+func wordProblem(s, what string) string {
 	if s == "" {
 		return "missing"
 	}
@@ -41,7 +47,7 @@ func DimensionProblem(s string) string {
 		c := s[i]
 		letter := c >= 'a' && c <= 'z'
 		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) || i == NameMax {
-			return Quote(s) + " is not a dimension: 1 to 63 of a-z, 0-9 and _, the first a letter"
+			return Quote(s) + " is not the name of a " + what + ": 1 to 63 of a-z, 0-9 and _, the first a letter"
 		}
 	}
 	return ""

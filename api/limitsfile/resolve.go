@@ -188,7 +188,7 @@ func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
 	seen := map[string]int{}
 	for i, c := range l.GetClasses() {
 		at := fmt.Sprintf("classes[%d].", i)
-		r.problem(at+"name", NameProblem(c.GetName()))
+		r.problem(at+"name", ClassProblem(c.GetName()))
 		r.unique(seen, at+"name", c.GetName(), "classes[%d]", i)
 		class := &logv1.Class{Name: c.GetName(), Share: r.within(at+"share_bp", c.GetShareBp(), 0, bucket.Whole)}
 		class.Burst = class.Share

@@ -50,7 +50,7 @@ func drawLimit(t *rapid.T, name string) *quorleasev1.Limit {
 	for i := range rapid.IntRange(0, 3).Draw(t, "classes") {
 		share := rapid.Int64Range(0, left).Draw(t, "share")
 		left -= share
-		c := &quorleasev1.Class{Name: fmt.Sprintf("%d.c-%d", i, i), ShareBp: share}
+		c := &quorleasev1.Class{Name: fmt.Sprintf("%s_%d", []string{"y", "null", "c"}[i], i), ShareBp: share}
 		if share > 0 {
 			c.BurstBp = optional(t, "sub-burst", rapid.Int64Range(0, share))
 		}
