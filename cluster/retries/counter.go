@@ -7,7 +7,6 @@ import (
 
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/retry"
-	"github.com/quorlease/quorlease/fsm/window"
 )
 
 const (
@@ -94,7 +93,7 @@ type Decision struct {
 // nothing.
 type Hold struct {
 	client *client
-	slice  int64
+	now    bucket.Instant
 	at     time.Duration
 	retry  bool
 }
@@ -174,29 +173,43 @@ func (n *Counter) Due() <-chan struct{} { return n.due }
 func (n *Counter) Decide(at time.Duration, now bucket.Instant, r Request) (Decision, Hold) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c := n.clientLocked(at, now, r)
-	if d := n.judgeLocked(at, c, r); d.Verdict != Admit {
+	c := n.mu.clients[r.Client]
+	if c != nil {
+		if c.window != r.Rule.Window {
+			n.rewindowLocked(at, now, c, r.Rule.Window)
+		}
+		n.slideLocked(at, c)
+	}
+	room := n.mu.room < n.config.SlotsMax && (c != nil || len(n.mu.clients) < n.config.ClientsMax)
+	d := n.judgeLocked(at, c, r, room)
+	if d.Verdict != Admit || !room {
 		if c != nil {
 			n.forgetLocked(c)
 		}
 		return d, Hold{}
 	}
 	if c == nil {
-		return Decision{}, Hold{}
+		c = &client{name: r.Client, window: r.Rule.Window}
+		n.mu.clients[r.Client] = c
 	}
-	h := Hold{client: c, slice: window.At(int64(now), window.Length(c.window)), at: at, retry: r.Attempt > 0}
+	h := Hold{client: c, now: now, at: at, retry: r.Attempt > 0}
 	n.openLocked(c, h, r.Counted)
-	c.holds++
-	if h.retry {
-		c.holdRetries++
-	}
-	n.mu.room++
-	return Decision{}, h
+	n.holdLocked(h, 1)
+	return d, h
 }
 
-// judgeLocked asks the rule and looks at the part. c is nil where there is no
-// room to count.
-func (n *Counter) judgeLocked(at time.Duration, c *client, r Request) Decision {
+// holdLocked counts a hold that begins (by 1) or ends (by -1).
+func (n *Counter) holdLocked(h Hold, by int) {
+	n.mu.room += by
+	h.client.holds += int64(by)
+	if h.retry {
+		h.client.holdRetries += int64(by)
+	}
+}
+
+// judgeLocked asks the rule and looks at the part. c is nil where nothing is
+// kept of the client; a retry that there is no room to count is refused.
+func (n *Counter) judgeLocked(at time.Duration, c *client, r Request, room bool) Decision {
 	var own, held, heldRetries, ownRetries int64
 	if c != nil {
 		own, ownRetries, held, heldRetries = c.total, c.retries, c.holds, c.holdRetries
@@ -217,7 +230,7 @@ func (n *Counter) judgeLocked(at time.Duration, c *client, r Request) Decision {
 		return Decision{}
 	}
 	part := int64(0)
-	if r.Nodes > 0 && c != nil {
+	if r.Nodes > 0 && room {
 		part = retry.Part(r.Rule.Headroom(r.Total, r.Retries), r.Nodes)
 	}
 	if ownRetries+heldRetries < part {
@@ -249,11 +262,7 @@ func (n *Counter) Finish(at time.Duration, h Hold, recorded bool) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	c.holds--
-	if h.retry {
-		c.holdRetries--
-	}
-	n.mu.room--
+	n.holdLocked(h, -1)
 	if recorded && at-h.at <= c.window {
 		n.recordLocked(c, h)
 	}

@@ -33,6 +33,9 @@ func (n *Counter) Report(at time.Duration) *logv1.ReportRetries {
 			if s.unreported() == (counts{}) {
 				continue
 			}
+			if size >= reportBytesMax {
+				break
+			}
 			report.Slices = append(report.Slices, &logv1.ClientSlice{
 				Client: c.name, Slice: s.slice, Total: s.own.total, Retries: s.own.retries,
 			})

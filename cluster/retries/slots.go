@@ -8,38 +8,18 @@ import (
 	"github.com/quorlease/quorlease/fsm/window"
 )
 
-// clientLocked finds or makes the place of a client, with its window slid to
-// at. It is nil where there is no room.
-func (n *Counter) clientLocked(at time.Duration, now bucket.Instant, r Request) *client {
-	c := n.mu.clients[r.Client]
-	if n.mu.room >= n.config.SlotsMax || c == nil && len(n.mu.clients) >= n.config.ClientsMax {
-		if c != nil {
-			n.slideLocked(at, c)
-		}
-		return nil
-	}
-	if c == nil {
-		c = &client{name: r.Client, window: r.Rule.Window}
-		n.mu.clients[r.Client] = c
-	}
-	if c.window != r.Rule.Window {
-		n.rewindowLocked(at, now, c, r.Rule.Window)
-	}
-	n.slideLocked(at, c)
-	return c
-}
-
 // openLocked finds or makes the slot of a hold.
 func (n *Counter) openLocked(c *client, h Hold, counted func(int64) (int64, int64)) *slot {
+	slice := window.At(int64(h.now), window.Length(c.window))
 	// The slot is nearly always the last one.
 	for i := len(c.slots) - 1; i >= 0; i-- {
-		if c.slots[i].slice == h.slice {
+		if c.slots[i].slice == slice {
 			return &c.slots[i]
 		}
 	}
-	s := slot{slice: h.slice, began: h.at}
+	s := slot{slice: slice, began: h.at}
 	if counted != nil {
-		s.applied.total, s.applied.retries = counted(h.slice)
+		s.applied.total, s.applied.retries = counted(slice)
 		s.own = s.applied
 	}
 	i := len(c.slots)
@@ -89,10 +69,7 @@ func (n *Counter) forgetLocked(c *client) {
 	}
 	n.mu.room -= len(c.slots)
 	c.slots = nil
-	// Another client may have the name by now only if this one was forgotten.
-	if n.mu.clients[c.name] == c {
-		delete(n.mu.clients, c.name)
-	}
+	delete(n.mu.clients, c.name)
 }
 
 // rewindowLocked numbers the slices anew when the length of the client's window
@@ -105,6 +82,5 @@ func (n *Counter) rewindowLocked(at time.Duration, now bucket.Instant, c *client
 	if left == (counts{}) {
 		return
 	}
-	s := n.openLocked(c, Hold{slice: window.At(int64(now), window.Length(to)), at: at}, nil)
-	s.own = left
+	n.openLocked(c, Hold{now: now, at: at}, nil).own = left
 }
