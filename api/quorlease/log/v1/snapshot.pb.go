@@ -22,7 +22,9 @@ const (
 )
 
 // SnapshotRecord is one record of the stream that a snapshot is. The header is
-// first, the trailer last.
+// first, the trailer last; limits and retry budgets come before the keys,
+// leases and clients that depend on them. What follows from the records (what is
+// due when, what of a bucket is open, digests) is not in it.
 type SnapshotRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -96,7 +98,7 @@ func (x *SnapshotRecord) GetLimit() *SnapshotLimit {
 	return nil
 }
 
-func (x *SnapshotRecord) GetBudget() *SnapshotBudget {
+func (x *SnapshotRecord) GetBudget() *RetryBudget {
 	if x != nil {
 		if x, ok := x.Kind.(*SnapshotRecord_Budget); ok {
 			return x.Budget
@@ -172,7 +174,7 @@ type SnapshotRecord_Limit struct {
 }
 
 type SnapshotRecord_Budget struct {
-	Budget *SnapshotBudget `protobuf:"bytes,3,opt,name=budget,proto3,oneof"`
+	Budget *RetryBudget `protobuf:"bytes,3,opt,name=budget,proto3,oneof"`
 }
 
 type SnapshotRecord_Key struct {
@@ -222,10 +224,10 @@ type SnapshotHeader struct {
 	ClusterId string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
 	Caps      *Caps                  `protobuf:"bytes,2,opt,name=caps,proto3" json:"caps,omitempty"`
 	// Authority time of the last entry, nanoseconds.
-	Now         int64  `protobuf:"varint,3,opt,name=now,proto3" json:"now,omitempty"`
-	Wall        int64  `protobuf:"varint,4,opt,name=wall,proto3" json:"wall,omitempty"`
-	Revision    uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
-	NextLimitId uint32 `protobuf:"varint,6,opt,name=next_limit_id,json=nextLimitId,proto3" json:"next_limit_id,omitempty"`
+	Now       int64  `protobuf:"varint,3,opt,name=now,proto3" json:"now,omitempty"`
+	Wall      int64  `protobuf:"varint,4,opt,name=wall,proto3" json:"wall,omitempty"`
+	Revision  uint64 `protobuf:"varint,5,opt,name=revision,proto3" json:"revision,omitempty"`
+	NextLimit uint32 `protobuf:"varint,6,opt,name=next_limit,json=nextLimit,proto3" json:"next_limit,omitempty"`
 	// State hash, checked after restoring.
 	Hash uint64 `protobuf:"fixed64,7,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Index of the last entry, for events.
@@ -299,9 +301,9 @@ func (x *SnapshotHeader) GetRevision() uint64 {
 	return 0
 }
 
-func (x *SnapshotHeader) GetNextLimitId() uint32 {
+func (x *SnapshotHeader) GetNextLimit() uint32 {
 	if x != nil {
-		return x.NextLimitId
+		return x.NextLimit
 	}
 	return 0
 }
@@ -320,16 +322,16 @@ func (x *SnapshotHeader) GetIndex() uint64 {
 	return 0
 }
 
-// SnapshotLimit is a limit with the versions that some bucket has not passed.
+// SnapshotLimit is a limit with the versions that some key has not passed.
 type SnapshotLimit struct {
-	state    protoimpl.MessageState  `protogen:"open.v1"`
-	Id       uint32                  `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	Name     string                  `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Versions []*SnapshotLimitVersion `protobuf:"bytes,3,rep,name=versions,proto3" json:"versions,omitempty"`
-	// The bucket of a key that was never seen.
-	Pristine []*SnapshotBucket `protobuf:"bytes,4,rep,name=pristine,proto3" json:"pristine,omitempty"`
-	// Dimensions that were removed, so that their return is no gift.
-	Removed       []*SnapshotRemoved `protobuf:"bytes,5,rep,name=removed,proto3" json:"removed,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// What is configured. Absent: deleted, and remembered.
+	Limit         *Limit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	NextDimension uint32 `protobuf:"varint,4,opt,name=next_dimension,json=nextDimension,proto3" json:"next_dimension,omitempty"`
+	// Ascending and without gaps, the one that counts last.
+	Versions      []*SnapshotVersion `protobuf:"bytes,5,rep,name=versions,proto3" json:"versions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -378,112 +380,117 @@ func (x *SnapshotLimit) GetName() string {
 	return ""
 }
 
-func (x *SnapshotLimit) GetVersions() []*SnapshotLimitVersion {
-	if x != nil {
-		return x.Versions
-	}
-	return nil
-}
-
-func (x *SnapshotLimit) GetPristine() []*SnapshotBucket {
-	if x != nil {
-		return x.Pristine
-	}
-	return nil
-}
-
-func (x *SnapshotLimit) GetRemoved() []*SnapshotRemoved {
-	if x != nil {
-		return x.Removed
-	}
-	return nil
-}
-
-type SnapshotLimitVersion struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Version uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	// Authority time from which it counts.
-	Since int64 `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
-	// Absent: deleted.
-	Limit         *Limit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SnapshotLimitVersion) Reset() {
-	*x = SnapshotLimitVersion{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SnapshotLimitVersion) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SnapshotLimitVersion) ProtoMessage() {}
-
-func (x *SnapshotLimitVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SnapshotLimitVersion.ProtoReflect.Descriptor instead.
-func (*SnapshotLimitVersion) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *SnapshotLimitVersion) GetVersion() uint32 {
-	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *SnapshotLimitVersion) GetSince() int64 {
-	if x != nil {
-		return x.Since
-	}
-	return 0
-}
-
-func (x *SnapshotLimitVersion) GetLimit() *Limit {
+func (x *SnapshotLimit) GetLimit() *Limit {
 	if x != nil {
 		return x.Limit
 	}
 	return nil
 }
 
-type SnapshotRemoved struct {
-	state     protoimpl.MessageState `protogen:"open.v1"`
-	Dimension string                 `protobuf:"bytes,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
-	// Authority time after which it may be forgotten.
-	Until         int64 `protobuf:"varint,2,opt,name=until,proto3" json:"until,omitempty"`
+func (x *SnapshotLimit) GetNextDimension() uint32 {
+	if x != nil {
+		return x.NextDimension
+	}
+	return 0
+}
+
+func (x *SnapshotLimit) GetVersions() []*SnapshotVersion {
+	if x != nil {
+		return x.Versions
+	}
+	return nil
+}
+
+type SnapshotVersion struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Number uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	// Authority time from which it counts.
+	Since         int64                `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	Dimensions    []*SnapshotDimension `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SnapshotRemoved) Reset() {
-	*x = SnapshotRemoved{}
+func (x *SnapshotVersion) Reset() {
+	*x = SnapshotVersion{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotVersion) ProtoMessage() {}
+
+func (x *SnapshotVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotVersion.ProtoReflect.Descriptor instead.
+func (*SnapshotVersion) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SnapshotVersion) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SnapshotVersion) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *SnapshotVersion) GetDimensions() []*SnapshotDimension {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
+type SnapshotDimension struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Id      uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Spec    *Dimension             `protobuf:"bytes,2,opt,name=spec,proto3" json:"spec,omitempty"`
+	Classes []*Class               `protobuf:"bytes,3,rep,name=classes,proto3" json:"classes,omitempty"`
+	Target  int64                  `protobuf:"varint,4,opt,name=target,proto3" json:"target,omitempty"`
+	// Authority time from which a removed dimension may be forgotten. Zero: the
+	// limit has it.
+	Until int64 `protobuf:"varint,5,opt,name=until,proto3" json:"until,omitempty"`
+	// The bucket of a key that was never seen.
+	Pristine      *SnapshotBucket `protobuf:"bytes,6,opt,name=pristine,proto3" json:"pristine,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotDimension) Reset() {
+	*x = SnapshotDimension{}
 	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SnapshotRemoved) String() string {
+func (x *SnapshotDimension) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*SnapshotRemoved) ProtoMessage() {}
+func (*SnapshotDimension) ProtoMessage() {}
 
-func (x *SnapshotRemoved) ProtoReflect() protoreflect.Message {
+func (x *SnapshotDimension) ProtoReflect() protoreflect.Message {
 	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -495,84 +502,67 @@ func (x *SnapshotRemoved) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SnapshotRemoved.ProtoReflect.Descriptor instead.
-func (*SnapshotRemoved) Descriptor() ([]byte, []int) {
+// Deprecated: Use SnapshotDimension.ProtoReflect.Descriptor instead.
+func (*SnapshotDimension) Descriptor() ([]byte, []int) {
 	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *SnapshotRemoved) GetDimension() string {
+func (x *SnapshotDimension) GetId() uint32 {
 	if x != nil {
-		return x.Dimension
+		return x.Id
 	}
-	return ""
+	return 0
 }
 
-func (x *SnapshotRemoved) GetUntil() int64 {
+func (x *SnapshotDimension) GetSpec() *Dimension {
+	if x != nil {
+		return x.Spec
+	}
+	return nil
+}
+
+func (x *SnapshotDimension) GetClasses() []*Class {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *SnapshotDimension) GetTarget() int64 {
+	if x != nil {
+		return x.Target
+	}
+	return 0
+}
+
+func (x *SnapshotDimension) GetUntil() int64 {
 	if x != nil {
 		return x.Until
 	}
 	return 0
 }
 
-type SnapshotBudget struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Budget        *RetryBudget           `protobuf:"bytes,1,opt,name=budget,proto3" json:"budget,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *SnapshotBudget) Reset() {
-	*x = SnapshotBudget{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *SnapshotBudget) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*SnapshotBudget) ProtoMessage() {}
-
-func (x *SnapshotBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
+func (x *SnapshotDimension) GetPristine() *SnapshotBucket {
 	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use SnapshotBudget.ProtoReflect.Descriptor instead.
-func (*SnapshotBudget) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *SnapshotBudget) GetBudget() *RetryBudget {
-	if x != nil {
-		return x.Budget
+		return x.Pristine
 	}
 	return nil
 }
 
 type SnapshotKey struct {
-	state   protoimpl.MessageState `protogen:"open.v1"`
-	Limit   uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Key     string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Version uint32                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
-	// Authority time at which it is next looked at for dropping.
-	Due           int64             `protobuf:"varint,4,opt,name=due,proto3" json:"due,omitempty"`
-	Buckets       []*SnapshotBucket `protobuf:"bytes,5,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// The version that it has passed; its buckets are the dimensions of that.
+	Passed        uint32            `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
+	Buckets       []*SnapshotBucket `protobuf:"bytes,4,rep,name=buckets,proto3" json:"buckets,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotKey) Reset() {
 	*x = SnapshotKey{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +574,7 @@ func (x *SnapshotKey) String() string {
 func (*SnapshotKey) ProtoMessage() {}
 
 func (x *SnapshotKey) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +587,7 @@ func (x *SnapshotKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotKey.ProtoReflect.Descriptor instead.
 func (*SnapshotKey) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SnapshotKey) GetLimit() uint32 {
@@ -607,23 +597,16 @@ func (x *SnapshotKey) GetLimit() uint32 {
 	return 0
 }
 
-func (x *SnapshotKey) GetKey() string {
+func (x *SnapshotKey) GetName() string {
 	if x != nil {
-		return x.Key
+		return x.Name
 	}
 	return ""
 }
 
-func (x *SnapshotKey) GetVersion() uint32 {
+func (x *SnapshotKey) GetPassed() uint32 {
 	if x != nil {
-		return x.Version
-	}
-	return 0
-}
-
-func (x *SnapshotKey) GetDue() int64 {
-	if x != nil {
-		return x.Due
+		return x.Passed
 	}
 	return 0
 }
@@ -637,20 +620,18 @@ func (x *SnapshotKey) GetBuckets() []*SnapshotBucket {
 
 // SnapshotBucket is one bucket, in units of its rate.
 type SnapshotBucket struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Last   int64                  `protobuf:"varint,1,opt,name=last,proto3" json:"last,omitempty"`
-	Free   int64                  `protobuf:"varint,2,opt,name=free,proto3" json:"free,omitempty"`
-	Levels []int64                `protobuf:"varint,3,rep,packed,name=levels,proto3" json:"levels,omitempty"`
-	Debts  []int64                `protobuf:"varint,4,rep,packed,name=debts,proto3" json:"debts,omitempty"`
-	// Tokens of unsettled leases that can be refunded.
-	Open          int64 `protobuf:"varint,5,opt,name=open,proto3" json:"open,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Last          int64                  `protobuf:"varint,1,opt,name=last,proto3" json:"last,omitempty"`
+	Free          int64                  `protobuf:"varint,2,opt,name=free,proto3" json:"free,omitempty"`
+	Levels        []int64                `protobuf:"varint,3,rep,packed,name=levels,proto3" json:"levels,omitempty"`
+	Debts         []int64                `protobuf:"varint,4,rep,packed,name=debts,proto3" json:"debts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotBucket) Reset() {
 	*x = SnapshotBucket{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -662,7 +643,7 @@ func (x *SnapshotBucket) String() string {
 func (*SnapshotBucket) ProtoMessage() {}
 
 func (x *SnapshotBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -675,7 +656,7 @@ func (x *SnapshotBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotBucket.ProtoReflect.Descriptor instead.
 func (*SnapshotBucket) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SnapshotBucket) GetLast() int64 {
@@ -706,35 +687,31 @@ func (x *SnapshotBucket) GetDebts() []int64 {
 	return nil
 }
 
-func (x *SnapshotBucket) GetOpen() int64 {
-	if x != nil {
-		return x.Open
-	}
-	return 0
-}
-
 type SnapshotLease struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	Owner         string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
-	Client        string                 `protobuf:"bytes,3,opt,name=client,proto3" json:"client,omitempty"`
-	State         LeaseState             `protobuf:"varint,4,opt,name=state,proto3,enum=quorlease.log.v1.LeaseState" json:"state,omitempty"`
-	Content       uint64                 `protobuf:"fixed64,5,opt,name=content,proto3" json:"content,omitempty"`
-	SettleContent uint64                 `protobuf:"fixed64,6,opt,name=settle_content,json=settleContent,proto3" json:"settle_content,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Id     []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Owner  string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Client string                 `protobuf:"bytes,3,opt,name=client,proto3" json:"client,omitempty"`
+	State  LeaseState             `protobuf:"varint,4,opt,name=state,proto3,enum=quorlease.log.v1.LeaseState" json:"state,omitempty"`
+	// A release of an id that was never acquired.
+	Unknown bool `protobuf:"varint,5,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	// Digests of the acquire, the settle and the last renewal.
+	Content  uint64 `protobuf:"fixed64,6,opt,name=content,proto3" json:"content,omitempty"`
+	Settled  uint64 `protobuf:"fixed64,7,opt,name=settled,proto3" json:"settled,omitempty"`
+	Renewed  uint64 `protobuf:"fixed64,8,opt,name=renewed,proto3" json:"renewed,omitempty"`
+	Sequence uint64 `protobuf:"varint,9,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Authority times.
-	SpendUntil    int64             `protobuf:"varint,7,opt,name=spend_until,json=spendUntil,proto3" json:"spend_until,omitempty"`
-	SettleUntil   int64             `protobuf:"varint,8,opt,name=settle_until,json=settleUntil,proto3" json:"settle_until,omitempty"`
-	ForgetAt      int64             `protobuf:"varint,9,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
-	RenewSequence uint64            `protobuf:"varint,10,opt,name=renew_sequence,json=renewSequence,proto3" json:"renew_sequence,omitempty"`
-	RenewContent  uint64            `protobuf:"fixed64,11,opt,name=renew_content,json=renewContent,proto3" json:"renew_content,omitempty"`
-	Charges       []*SnapshotCharge `protobuf:"bytes,12,rep,name=charges,proto3" json:"charges,omitempty"`
+	SpendUntil    int64             `protobuf:"varint,10,opt,name=spend_until,json=spendUntil,proto3" json:"spend_until,omitempty"`
+	SettleUntil   int64             `protobuf:"varint,11,opt,name=settle_until,json=settleUntil,proto3" json:"settle_until,omitempty"`
+	ForgetAt      int64             `protobuf:"varint,12,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
+	Charges       []*SnapshotCharge `protobuf:"bytes,13,rep,name=charges,proto3" json:"charges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotLease) Reset() {
 	*x = SnapshotLease{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +723,7 @@ func (x *SnapshotLease) String() string {
 func (*SnapshotLease) ProtoMessage() {}
 
 func (x *SnapshotLease) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +736,7 @@ func (x *SnapshotLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotLease.ProtoReflect.Descriptor instead.
 func (*SnapshotLease) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SnapshotLease) GetId() []byte {
@@ -790,6 +767,13 @@ func (x *SnapshotLease) GetState() LeaseState {
 	return LeaseState_LEASE_STATE_UNSPECIFIED
 }
 
+func (x *SnapshotLease) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
 func (x *SnapshotLease) GetContent() uint64 {
 	if x != nil {
 		return x.Content
@@ -797,9 +781,23 @@ func (x *SnapshotLease) GetContent() uint64 {
 	return 0
 }
 
-func (x *SnapshotLease) GetSettleContent() uint64 {
+func (x *SnapshotLease) GetSettled() uint64 {
 	if x != nil {
-		return x.SettleContent
+		return x.Settled
+	}
+	return 0
+}
+
+func (x *SnapshotLease) GetRenewed() uint64 {
+	if x != nil {
+		return x.Renewed
+	}
+	return 0
+}
+
+func (x *SnapshotLease) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
 	}
 	return 0
 }
@@ -825,20 +823,6 @@ func (x *SnapshotLease) GetForgetAt() int64 {
 	return 0
 }
 
-func (x *SnapshotLease) GetRenewSequence() uint64 {
-	if x != nil {
-		return x.RenewSequence
-	}
-	return 0
-}
-
-func (x *SnapshotLease) GetRenewContent() uint64 {
-	if x != nil {
-		return x.RenewContent
-	}
-	return 0
-}
-
 func (x *SnapshotLease) GetCharges() []*SnapshotCharge {
 	if x != nil {
 		return x.Charges
@@ -847,27 +831,31 @@ func (x *SnapshotLease) GetCharges() []*SnapshotCharge {
 }
 
 type SnapshotCharge struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	LimitName     string                 `protobuf:"bytes,2,opt,name=limit_name,json=limitName,proto3" json:"limit_name,omitempty"`
-	Key           string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	Dimension     string                 `protobuf:"bytes,4,opt,name=dimension,proto3" json:"dimension,omitempty"`
-	Class         string                 `protobuf:"bytes,5,opt,name=class,proto3" json:"class,omitempty"`
-	Amount        int64                  `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
-	TookUnits     int64                  `protobuf:"varint,7,opt,name=took_units,json=tookUnits,proto3" json:"took_units,omitempty"`
-	TookVersion   uint32                 `protobuf:"varint,8,opt,name=took_version,json=tookVersion,proto3" json:"took_version,omitempty"`
-	Refundable    int64                  `protobuf:"varint,9,opt,name=refundable,proto3" json:"refundable,omitempty"`
-	Used          int64                  `protobuf:"varint,10,opt,name=used,proto3" json:"used,omitempty"`
-	Refunded      int64                  `protobuf:"varint,11,opt,name=refunded,proto3" json:"refunded,omitempty"`
-	Excess        int64                  `protobuf:"varint,12,opt,name=excess,proto3" json:"excess,omitempty"`
-	WrittenOff    int64                  `protobuf:"varint,13,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Zero, and so is dimension, where the limit was unlimited.
+	Limit         uint32 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Dimension     uint32 `protobuf:"varint,2,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	LimitName     string `protobuf:"bytes,3,opt,name=limit_name,json=limitName,proto3" json:"limit_name,omitempty"`
+	DimensionName string `protobuf:"bytes,4,opt,name=dimension_name,json=dimensionName,proto3" json:"dimension_name,omitempty"`
+	Key           string `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
+	Amount        int64  `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	Class         string `protobuf:"bytes,7,opt,name=class,proto3" json:"class,omitempty"`
+	// What came from the class's own sub-bucket, in units of which a token has
+	// took_unit.
+	Took          int64 `protobuf:"varint,8,opt,name=took,proto3" json:"took,omitempty"`
+	TookUnit      int64 `protobuf:"varint,9,opt,name=took_unit,json=tookUnit,proto3" json:"took_unit,omitempty"`
+	Refundable    int64 `protobuf:"varint,10,opt,name=refundable,proto3" json:"refundable,omitempty"`
+	Used          int64 `protobuf:"varint,11,opt,name=used,proto3" json:"used,omitempty"`
+	Refunded      int64 `protobuf:"varint,12,opt,name=refunded,proto3" json:"refunded,omitempty"`
+	Excess        int64 `protobuf:"varint,13,opt,name=excess,proto3" json:"excess,omitempty"`
+	WrittenOff    int64 `protobuf:"varint,14,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotCharge) Reset() {
 	*x = SnapshotCharge{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +867,7 @@ func (x *SnapshotCharge) String() string {
 func (*SnapshotCharge) ProtoMessage() {}
 
 func (x *SnapshotCharge) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,12 +880,19 @@ func (x *SnapshotCharge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCharge.ProtoReflect.Descriptor instead.
 func (*SnapshotCharge) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SnapshotCharge) GetLimit() uint32 {
 	if x != nil {
 		return x.Limit
+	}
+	return 0
+}
+
+func (x *SnapshotCharge) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
 	}
 	return 0
 }
@@ -909,23 +904,16 @@ func (x *SnapshotCharge) GetLimitName() string {
 	return ""
 }
 
+func (x *SnapshotCharge) GetDimensionName() string {
+	if x != nil {
+		return x.DimensionName
+	}
+	return ""
+}
+
 func (x *SnapshotCharge) GetKey() string {
 	if x != nil {
 		return x.Key
-	}
-	return ""
-}
-
-func (x *SnapshotCharge) GetDimension() string {
-	if x != nil {
-		return x.Dimension
-	}
-	return ""
-}
-
-func (x *SnapshotCharge) GetClass() string {
-	if x != nil {
-		return x.Class
 	}
 	return ""
 }
@@ -937,16 +925,23 @@ func (x *SnapshotCharge) GetAmount() int64 {
 	return 0
 }
 
-func (x *SnapshotCharge) GetTookUnits() int64 {
+func (x *SnapshotCharge) GetClass() string {
 	if x != nil {
-		return x.TookUnits
+		return x.Class
+	}
+	return ""
+}
+
+func (x *SnapshotCharge) GetTook() int64 {
+	if x != nil {
+		return x.Took
 	}
 	return 0
 }
 
-func (x *SnapshotCharge) GetTookVersion() uint32 {
+func (x *SnapshotCharge) GetTookUnit() int64 {
 	if x != nil {
-		return x.TookVersion
+		return x.TookUnit
 	}
 	return 0
 }
@@ -987,16 +982,18 @@ func (x *SnapshotCharge) GetWrittenOff() int64 {
 }
 
 type SnapshotClient struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
-	Counts        []*SnapshotCount       `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Nanoseconds.
+	SliceLength   int64             `protobuf:"varint,2,opt,name=slice_length,json=sliceLength,proto3" json:"slice_length,omitempty"`
+	Sources       []*SnapshotSource `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotClient) Reset() {
 	*x = SnapshotClient{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1005,7 @@ func (x *SnapshotClient) String() string {
 func (*SnapshotClient) ProtoMessage() {}
 
 func (x *SnapshotClient) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,17 +1018,85 @@ func (x *SnapshotClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotClient.ProtoReflect.Descriptor instead.
 func (*SnapshotClient) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *SnapshotClient) GetClient() string {
+func (x *SnapshotClient) GetName() string {
 	if x != nil {
-		return x.Client
+		return x.Name
 	}
 	return ""
 }
 
-func (x *SnapshotClient) GetCounts() []*SnapshotCount {
+func (x *SnapshotClient) GetSliceLength() int64 {
+	if x != nil {
+		return x.SliceLength
+	}
+	return 0
+}
+
+func (x *SnapshotClient) GetSources() []*SnapshotSource {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+// SnapshotSource is one process of one node.
+type SnapshotSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Boot          uint64                 `protobuf:"fixed64,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Counts        []*SnapshotCount       `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotSource) Reset() {
+	*x = SnapshotSource{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotSource) ProtoMessage() {}
+
+func (x *SnapshotSource) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotSource.ProtoReflect.Descriptor instead.
+func (*SnapshotSource) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SnapshotSource) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *SnapshotSource) GetBoot() uint64 {
+	if x != nil {
+		return x.Boot
+	}
+	return 0
+}
+
+func (x *SnapshotSource) GetCounts() []*SnapshotCount {
 	if x != nil {
 		return x.Counts
 	}
@@ -1040,11 +1105,9 @@ func (x *SnapshotClient) GetCounts() []*SnapshotCount {
 
 type SnapshotCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Boot          uint64                 `protobuf:"fixed64,2,opt,name=boot,proto3" json:"boot,omitempty"`
-	Slice         int64                  `protobuf:"varint,3,opt,name=slice,proto3" json:"slice,omitempty"`
-	Total         int64                  `protobuf:"varint,4,opt,name=total,proto3" json:"total,omitempty"`
-	Retries       int64                  `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
+	Slice         int64                  `protobuf:"varint,1,opt,name=slice,proto3" json:"slice,omitempty"`
+	Total         int64                  `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Retries       int64                  `protobuf:"varint,3,opt,name=retries,proto3" json:"retries,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1079,20 +1142,6 @@ func (*SnapshotCount) Descriptor() ([]byte, []int) {
 	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
-func (x *SnapshotCount) GetNode() string {
-	if x != nil {
-		return x.Node
-	}
-	return ""
-}
-
-func (x *SnapshotCount) GetBoot() uint64 {
-	if x != nil {
-		return x.Boot
-	}
-	return 0
-}
-
 func (x *SnapshotCount) GetSlice() int64 {
 	if x != nil {
 		return x.Slice
@@ -1115,12 +1164,13 @@ func (x *SnapshotCount) GetRetries() int64 {
 }
 
 type SnapshotRevision struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Revision      uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
-	Now           int64                  `protobuf:"varint,2,opt,name=now,proto3" json:"now,omitempty"`
-	Wall          int64                  `protobuf:"varint,3,opt,name=wall,proto3" json:"wall,omitempty"`
-	Author        string                 `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
-	Changes       []*LimitChange         `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	// Authority time, and the leader's wall clock in Unix nanoseconds.
+	Now           int64          `protobuf:"varint,2,opt,name=now,proto3" json:"now,omitempty"`
+	Wall          int64          `protobuf:"varint,3,opt,name=wall,proto3" json:"wall,omitempty"`
+	Author        string         `protobuf:"bytes,4,opt,name=author,proto3" json:"author,omitempty"`
+	Changes       []*LimitChange `protobuf:"bytes,5,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1191,8 +1241,9 @@ func (x *SnapshotRevision) GetChanges() []*LimitChange {
 }
 
 type SnapshotTrailer struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Records       uint64                 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Records before this one.
+	Records       uint64 `protobuf:"varint,1,opt,name=records,proto3" json:"records,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1238,99 +1289,106 @@ var File_quorlease_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xa6\x04\n" +
+	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xa3\x04\n" +
 	"\x0eSnapshotRecord\x12:\n" +
 	"\x06header\x18\x01 \x01(\v2 .quorlease.log.v1.SnapshotHeaderH\x00R\x06header\x127\n" +
-	"\x05limit\x18\x02 \x01(\v2\x1f.quorlease.log.v1.SnapshotLimitH\x00R\x05limit\x12:\n" +
-	"\x06budget\x18\x03 \x01(\v2 .quorlease.log.v1.SnapshotBudgetH\x00R\x06budget\x121\n" +
+	"\x05limit\x18\x02 \x01(\v2\x1f.quorlease.log.v1.SnapshotLimitH\x00R\x05limit\x127\n" +
+	"\x06budget\x18\x03 \x01(\v2\x1d.quorlease.log.v1.RetryBudgetH\x00R\x06budget\x121\n" +
 	"\x03key\x18\x04 \x01(\v2\x1d.quorlease.log.v1.SnapshotKeyH\x00R\x03key\x127\n" +
 	"\x05lease\x18\x05 \x01(\v2\x1f.quorlease.log.v1.SnapshotLeaseH\x00R\x05lease\x12:\n" +
 	"\x06client\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotClientH\x00R\x06client\x122\n" +
 	"\x04node\x18\a \x01(\v2\x1c.quorlease.log.v1.NodeRecordH\x00R\x04node\x12@\n" +
 	"\brevision\x18\b \x01(\v2\".quorlease.log.v1.SnapshotRevisionH\x00R\brevision\x12=\n" +
 	"\atrailer\x18\t \x01(\v2!.quorlease.log.v1.SnapshotTrailerH\x00R\atrailerB\x06\n" +
-	"\x04kind\"\xeb\x01\n" +
+	"\x04kind\"\xe6\x01\n" +
 	"\x0eSnapshotHeader\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12*\n" +
 	"\x04caps\x18\x02 \x01(\v2\x16.quorlease.log.v1.CapsR\x04caps\x12\x10\n" +
 	"\x03now\x18\x03 \x01(\x03R\x03now\x12\x12\n" +
 	"\x04wall\x18\x04 \x01(\x03R\x04wall\x12\x1a\n" +
-	"\brevision\x18\x05 \x01(\x04R\brevision\x12\"\n" +
-	"\rnext_limit_id\x18\x06 \x01(\rR\vnextLimitId\x12\x12\n" +
+	"\brevision\x18\x05 \x01(\x04R\brevision\x12\x1d\n" +
+	"\n" +
+	"next_limit\x18\x06 \x01(\rR\tnextLimit\x12\x12\n" +
 	"\x04hash\x18\a \x01(\x06R\x04hash\x12\x14\n" +
-	"\x05index\x18\b \x01(\x04R\x05index\"\xf2\x01\n" +
+	"\x05index\x18\b \x01(\x04R\x05index\"\xc8\x01\n" +
 	"\rSnapshotLimit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\x12B\n" +
-	"\bversions\x18\x03 \x03(\v2&.quorlease.log.v1.SnapshotLimitVersionR\bversions\x12<\n" +
-	"\bpristine\x18\x04 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\x12;\n" +
-	"\aremoved\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotRemovedR\aremoved\"u\n" +
-	"\x14SnapshotLimitVersion\x12\x18\n" +
-	"\aversion\x18\x01 \x01(\rR\aversion\x12\x14\n" +
-	"\x05since\x18\x02 \x01(\x03R\x05since\x12-\n" +
-	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\"E\n" +
-	"\x0fSnapshotRemoved\x12\x1c\n" +
-	"\tdimension\x18\x01 \x01(\tR\tdimension\x12\x14\n" +
-	"\x05until\x18\x02 \x01(\x03R\x05until\"G\n" +
-	"\x0eSnapshotBudget\x125\n" +
-	"\x06budget\x18\x01 \x01(\v2\x1d.quorlease.log.v1.RetryBudgetR\x06budget\"\x9d\x01\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12-\n" +
+	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\x12%\n" +
+	"\x0enext_dimension\x18\x04 \x01(\rR\rnextDimension\x12=\n" +
+	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\x84\x01\n" +
+	"\x0fSnapshotVersion\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x14\n" +
+	"\x05since\x18\x02 \x01(\x03R\x05since\x12C\n" +
+	"\n" +
+	"dimensions\x18\x03 \x03(\v2#.quorlease.log.v1.SnapshotDimensionR\n" +
+	"dimensions\"\xf3\x01\n" +
+	"\x11SnapshotDimension\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\rR\x02id\x12/\n" +
+	"\x04spec\x18\x02 \x01(\v2\x1b.quorlease.log.v1.DimensionR\x04spec\x121\n" +
+	"\aclasses\x18\x03 \x03(\v2\x17.quorlease.log.v1.ClassR\aclasses\x12\x16\n" +
+	"\x06target\x18\x04 \x01(\x03R\x06target\x12\x14\n" +
+	"\x05until\x18\x05 \x01(\x03R\x05until\x12<\n" +
+	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\"\x8b\x01\n" +
 	"\vSnapshotKey\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\tR\x03key\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\rR\aversion\x12\x10\n" +
-	"\x03due\x18\x04 \x01(\x03R\x03due\x12:\n" +
-	"\abuckets\x18\x05 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\abuckets\"z\n" +
+	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
+	"\x06passed\x18\x03 \x01(\rR\x06passed\x12:\n" +
+	"\abuckets\x18\x04 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\abuckets\"f\n" +
 	"\x0eSnapshotBucket\x12\x12\n" +
 	"\x04last\x18\x01 \x01(\x03R\x04last\x12\x12\n" +
 	"\x04free\x18\x02 \x01(\x03R\x04free\x12\x16\n" +
 	"\x06levels\x18\x03 \x03(\x03R\x06levels\x12\x14\n" +
-	"\x05debts\x18\x04 \x03(\x03R\x05debts\x12\x12\n" +
-	"\x04open\x18\x05 \x01(\x03R\x04open\"\xab\x03\n" +
+	"\x05debts\x18\x04 \x03(\x03R\x05debts\"\xa2\x03\n" +
 	"\rSnapshotLease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06client\x18\x03 \x01(\tR\x06client\x122\n" +
 	"\x05state\x18\x04 \x01(\x0e2\x1c.quorlease.log.v1.LeaseStateR\x05state\x12\x18\n" +
-	"\acontent\x18\x05 \x01(\x06R\acontent\x12%\n" +
-	"\x0esettle_content\x18\x06 \x01(\x06R\rsettleContent\x12\x1f\n" +
-	"\vspend_until\x18\a \x01(\x03R\n" +
+	"\aunknown\x18\x05 \x01(\bR\aunknown\x12\x18\n" +
+	"\acontent\x18\x06 \x01(\x06R\acontent\x12\x18\n" +
+	"\asettled\x18\a \x01(\x06R\asettled\x12\x18\n" +
+	"\arenewed\x18\b \x01(\x06R\arenewed\x12\x1a\n" +
+	"\bsequence\x18\t \x01(\x04R\bsequence\x12\x1f\n" +
+	"\vspend_until\x18\n" +
+	" \x01(\x03R\n" +
 	"spendUntil\x12!\n" +
-	"\fsettle_until\x18\b \x01(\x03R\vsettleUntil\x12\x1b\n" +
-	"\tforget_at\x18\t \x01(\x03R\bforgetAt\x12%\n" +
-	"\x0erenew_sequence\x18\n" +
-	" \x01(\x04R\rrenewSequence\x12#\n" +
-	"\rrenew_content\x18\v \x01(\x06R\frenewContent\x12:\n" +
-	"\acharges\x18\f \x03(\v2 .quorlease.log.v1.SnapshotChargeR\acharges\"\xee\x02\n" +
+	"\fsettle_until\x18\v \x01(\x03R\vsettleUntil\x12\x1b\n" +
+	"\tforget_at\x18\f \x01(\x03R\bforgetAt\x12:\n" +
+	"\acharges\x18\r \x03(\v2 .quorlease.log.v1.SnapshotChargeR\acharges\"\x84\x03\n" +
 	"\x0eSnapshotCharge\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x1d\n" +
+	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x1c\n" +
+	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x1d\n" +
 	"\n" +
-	"limit_name\x18\x02 \x01(\tR\tlimitName\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\tR\x03key\x12\x1c\n" +
-	"\tdimension\x18\x04 \x01(\tR\tdimension\x12\x14\n" +
-	"\x05class\x18\x05 \x01(\tR\x05class\x12\x16\n" +
-	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12\x1d\n" +
+	"limit_name\x18\x03 \x01(\tR\tlimitName\x12%\n" +
+	"\x0edimension_name\x18\x04 \x01(\tR\rdimensionName\x12\x10\n" +
+	"\x03key\x18\x05 \x01(\tR\x03key\x12\x16\n" +
+	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12\x14\n" +
+	"\x05class\x18\a \x01(\tR\x05class\x12\x12\n" +
+	"\x04took\x18\b \x01(\x03R\x04took\x12\x1b\n" +
+	"\ttook_unit\x18\t \x01(\x03R\btookUnit\x12\x1e\n" +
 	"\n" +
-	"took_units\x18\a \x01(\x03R\ttookUnits\x12!\n" +
-	"\ftook_version\x18\b \x01(\rR\vtookVersion\x12\x1e\n" +
-	"\n" +
-	"refundable\x18\t \x01(\x03R\n" +
+	"refundable\x18\n" +
+	" \x01(\x03R\n" +
 	"refundable\x12\x12\n" +
-	"\x04used\x18\n" +
-	" \x01(\x03R\x04used\x12\x1a\n" +
-	"\brefunded\x18\v \x01(\x03R\brefunded\x12\x16\n" +
-	"\x06excess\x18\f \x01(\x03R\x06excess\x12\x1f\n" +
-	"\vwritten_off\x18\r \x01(\x03R\n" +
-	"writtenOff\"a\n" +
-	"\x0eSnapshotClient\x12\x16\n" +
-	"\x06client\x18\x01 \x01(\tR\x06client\x127\n" +
-	"\x06counts\x18\x02 \x03(\v2\x1f.quorlease.log.v1.SnapshotCountR\x06counts\"}\n" +
-	"\rSnapshotCount\x12\x12\n" +
+	"\x04used\x18\v \x01(\x03R\x04used\x12\x1a\n" +
+	"\brefunded\x18\f \x01(\x03R\brefunded\x12\x16\n" +
+	"\x06excess\x18\r \x01(\x03R\x06excess\x12\x1f\n" +
+	"\vwritten_off\x18\x0e \x01(\x03R\n" +
+	"writtenOff\"\x83\x01\n" +
+	"\x0eSnapshotClient\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
+	"\fslice_length\x18\x02 \x01(\x03R\vsliceLength\x12:\n" +
+	"\asources\x18\x03 \x03(\v2 .quorlease.log.v1.SnapshotSourceR\asources\"q\n" +
+	"\x0eSnapshotSource\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
-	"\x04boot\x18\x02 \x01(\x06R\x04boot\x12\x14\n" +
-	"\x05slice\x18\x03 \x01(\x03R\x05slice\x12\x14\n" +
-	"\x05total\x18\x04 \x01(\x03R\x05total\x12\x18\n" +
-	"\aretries\x18\x05 \x01(\x03R\aretries\"\xa5\x01\n" +
+	"\x04boot\x18\x02 \x01(\x06R\x04boot\x127\n" +
+	"\x06counts\x18\x03 \x03(\v2\x1f.quorlease.log.v1.SnapshotCountR\x06counts\"U\n" +
+	"\rSnapshotCount\x12\x14\n" +
+	"\x05slice\x18\x01 \x01(\x03R\x05slice\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x18\n" +
+	"\aretries\x18\x03 \x01(\x03R\aretries\"\xa5\x01\n" +
 	"\x10SnapshotRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x10\n" +
 	"\x03now\x18\x02 \x01(\x03R\x03now\x12\x12\n" +
@@ -1354,53 +1412,57 @@ func file_quorlease_log_v1_snapshot_proto_rawDescGZIP() []byte {
 
 var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
-	(*SnapshotRecord)(nil),       // 0: quorlease.log.v1.SnapshotRecord
-	(*SnapshotHeader)(nil),       // 1: quorlease.log.v1.SnapshotHeader
-	(*SnapshotLimit)(nil),        // 2: quorlease.log.v1.SnapshotLimit
-	(*SnapshotLimitVersion)(nil), // 3: quorlease.log.v1.SnapshotLimitVersion
-	(*SnapshotRemoved)(nil),      // 4: quorlease.log.v1.SnapshotRemoved
-	(*SnapshotBudget)(nil),       // 5: quorlease.log.v1.SnapshotBudget
-	(*SnapshotKey)(nil),          // 6: quorlease.log.v1.SnapshotKey
-	(*SnapshotBucket)(nil),       // 7: quorlease.log.v1.SnapshotBucket
-	(*SnapshotLease)(nil),        // 8: quorlease.log.v1.SnapshotLease
-	(*SnapshotCharge)(nil),       // 9: quorlease.log.v1.SnapshotCharge
-	(*SnapshotClient)(nil),       // 10: quorlease.log.v1.SnapshotClient
-	(*SnapshotCount)(nil),        // 11: quorlease.log.v1.SnapshotCount
-	(*SnapshotRevision)(nil),     // 12: quorlease.log.v1.SnapshotRevision
-	(*SnapshotTrailer)(nil),      // 13: quorlease.log.v1.SnapshotTrailer
-	(*NodeRecord)(nil),           // 14: quorlease.log.v1.NodeRecord
-	(*Caps)(nil),                 // 15: quorlease.log.v1.Caps
-	(*Limit)(nil),                // 16: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),          // 17: quorlease.log.v1.RetryBudget
-	(LeaseState)(0),              // 18: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),          // 19: quorlease.log.v1.LimitChange
+	(*SnapshotRecord)(nil),    // 0: quorlease.log.v1.SnapshotRecord
+	(*SnapshotHeader)(nil),    // 1: quorlease.log.v1.SnapshotHeader
+	(*SnapshotLimit)(nil),     // 2: quorlease.log.v1.SnapshotLimit
+	(*SnapshotVersion)(nil),   // 3: quorlease.log.v1.SnapshotVersion
+	(*SnapshotDimension)(nil), // 4: quorlease.log.v1.SnapshotDimension
+	(*SnapshotKey)(nil),       // 5: quorlease.log.v1.SnapshotKey
+	(*SnapshotBucket)(nil),    // 6: quorlease.log.v1.SnapshotBucket
+	(*SnapshotLease)(nil),     // 7: quorlease.log.v1.SnapshotLease
+	(*SnapshotCharge)(nil),    // 8: quorlease.log.v1.SnapshotCharge
+	(*SnapshotClient)(nil),    // 9: quorlease.log.v1.SnapshotClient
+	(*SnapshotSource)(nil),    // 10: quorlease.log.v1.SnapshotSource
+	(*SnapshotCount)(nil),     // 11: quorlease.log.v1.SnapshotCount
+	(*SnapshotRevision)(nil),  // 12: quorlease.log.v1.SnapshotRevision
+	(*SnapshotTrailer)(nil),   // 13: quorlease.log.v1.SnapshotTrailer
+	(*RetryBudget)(nil),       // 14: quorlease.log.v1.RetryBudget
+	(*NodeRecord)(nil),        // 15: quorlease.log.v1.NodeRecord
+	(*Caps)(nil),              // 16: quorlease.log.v1.Caps
+	(*Limit)(nil),             // 17: quorlease.log.v1.Limit
+	(*Dimension)(nil),         // 18: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 19: quorlease.log.v1.Class
+	(LeaseState)(0),           // 20: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 21: quorlease.log.v1.LimitChange
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
 	2,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
-	5,  // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.SnapshotBudget
-	6,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
-	8,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
-	10, // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
-	14, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
+	14, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
+	5,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
+	7,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
+	9,  // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
+	15, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
 	12, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
 	13, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
-	15, // 9: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
-	3,  // 10: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotLimitVersion
-	7,  // 11: quorlease.log.v1.SnapshotLimit.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	4,  // 12: quorlease.log.v1.SnapshotLimit.removed:type_name -> quorlease.log.v1.SnapshotRemoved
-	16, // 13: quorlease.log.v1.SnapshotLimitVersion.limit:type_name -> quorlease.log.v1.Limit
-	17, // 14: quorlease.log.v1.SnapshotBudget.budget:type_name -> quorlease.log.v1.RetryBudget
-	7,  // 15: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	18, // 16: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	9,  // 17: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	11, // 18: quorlease.log.v1.SnapshotClient.counts:type_name -> quorlease.log.v1.SnapshotCount
-	19, // 19: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	16, // 9: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
+	17, // 10: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
+	3,  // 11: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
+	4,  // 12: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	18, // 13: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	19, // 14: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	6,  // 15: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	6,  // 16: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	20, // 17: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	8,  // 18: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	10, // 19: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	11, // 20: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	21, // 21: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }

@@ -1,0 +1,186 @@
+package fsm
+
+import (
+	"slices"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/digest"
+)
+
+// applyAcquire grants every charge or none (G3): think on copies, then commit.
+func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
+	id, err := checkLeaseID(op.GetLeaseId())
+	if err == nil {
+		err = checkNames(op)
+	}
+	if err != nil {
+		return refusal(err)
+	}
+	if l := m.findLease(id); l != nil {
+		return m.repeatAcquire(l, op)
+	}
+	if err := m.plan.think(m, m.clock.now, op.GetClass(), op.GetCharges()); err != nil {
+		return refusal(err)
+	}
+	if op.GetTrack() {
+		m.countLeases(&m.plan)
+	}
+	if len(m.plan.denials) > 0 {
+		return acquireResult(m.plan.denied())
+	}
+	m.plan.commit(m)
+	answer := m.plan.granted()
+	answer.Tracked = op.GetTrack()
+	answer.State = logv1.LeaseState_LEASE_STATE_OPEN
+	answer.Ttl = m.plan.ttl()
+	if op.GetTrack() {
+		m.openLease(id, op, answer.Ttl)
+	}
+	return acquireResult(answer)
+}
+
+func acquireResult(answer *logv1.AcquireResult) *logv1.Result {
+	return &logv1.Result{Kind: &logv1.Result_Acquire{Acquire: answer}}
+}
+
+func checkNames(op *logv1.Acquire) error {
+	if err := checkText("owner", op.GetOwner(), 0, maxText); err != nil {
+		return err
+	}
+	if err := checkText("client", op.GetClient(), 0, maxText); err != nil {
+		return err
+	}
+	return checkText("class", op.GetClass(), 0, maxText)
+}
+
+// repeatAcquire answers an acquire whose lease id is known: the same answer to
+// the same content, with the ttl that remains (G4, A18), and a conflict
+// otherwise; also where a release overtook it (T23).
+func (m *Machine) repeatAcquire(l *lease, op *logv1.Acquire) *logv1.Result {
+	switch {
+	case l.unknown:
+		return refusal(refuse(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: was released before it was acquired",
+			l.id))
+	case l.content != sumAcquire(op):
+		return refusal(refuse(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: was used with other content", l.id))
+	}
+	answer := &logv1.AcquireResult{
+		Granted: true, Repeated: true, Tracked: true, State: l.state,
+		Charges: l.list(), Remaining: m.remaining(l),
+	}
+	if l.state == logv1.LeaseState_LEASE_STATE_OPEN {
+		answer.Ttl = max(0, int64(l.spendUntil-m.clock.now))
+	}
+	return acquireResult(answer)
+}
+
+// sumAcquire is what two acquires of one lease id are compared by: everything
+// but the order of the charges.
+func sumAcquire(op *logv1.Acquire) uint64 {
+	sum := digest.New(tagAcquire)
+	sum.Text(op.GetOwner())
+	sum.Text(op.GetClient())
+	sum.Text(op.GetClass())
+	sum.Bool(op.GetTrack())
+	charges := uint64(0)
+	for _, c := range op.GetCharges() {
+		one := digest.New(tagCharge)
+		one.Text(c.GetLimit())
+		one.Text(c.GetKey())
+		one.Text(c.GetDimension())
+		one.Int(c.GetAmount())
+		charges += one.Value()
+	}
+	sum.Word(uint64(len(op.GetCharges())))
+	sum.Word(charges)
+	return sum.Value()
+}
+
+// countLeases denies a tracked lease beyond the cap. There is room again when a
+// tombstone goes, or the lease that ends first has become one and goes.
+func (m *Machine) countLeases(p *plan) {
+	if int64(m.leases.Len()) < m.caps.GetLeases() {
+		return
+	}
+	denial := &logv1.Denial{Reason: logv1.Reason_REASON_LEASE_LIMIT, RetryAfter: m.leaseRoom()}
+	place, _ := slices.BinarySearchFunc(p.denials, denial, func(a, b *logv1.Denial) int {
+		if patience(a) >= patience(b) {
+			return -1
+		}
+		return 1
+	})
+	p.denials = slices.Insert(p.denials, place, denial)
+}
+
+func (m *Machine) leaseRoom() int64 {
+	_, dead := m.deadLeases.Top()
+	at := bucket.Instant(dead)
+	if l, ends := m.openLeases.Top(); l != nil {
+		at = min(at, bucket.Instant(ends)+tombstoneLife)
+	}
+	return roomIn(m.clock.now, at)
+}
+
+// commit writes what was thought, and nothing else does.
+func (p *plan) commit(m *Machine) {
+	for i := range p.targets {
+		t := &p.targets[i]
+		switch {
+		case t.lim.Limit.GetUnlimited():
+		case t.key == nil:
+			t.key = m.newKey(t.lim, t.name)
+		default:
+			t.key = m.current(t.lim, t.key)
+		}
+	}
+	for i := range p.lines {
+		l := &p.lines[i]
+		if l.dimension >= 0 {
+			p.targets[l.target].key.held(l.dimension).Bucket = l.after
+		}
+	}
+}
+
+// ttl is the smallest lease of the limits charged.
+func (p *plan) ttl() int64 {
+	least := p.targets[0].lim.Limit.GetLease()
+	for _, t := range p.targets[1:] {
+		least = min(least, t.lim.Limit.GetLease())
+	}
+	return least
+}
+
+func (p *plan) denied() *logv1.AcquireResult {
+	return &logv1.AcquireResult{Denials: p.denials, Remaining: p.remaining(false)}
+}
+
+func (p *plan) granted() *logv1.AcquireResult {
+	charges := make([]*logv1.Charge, len(p.lines))
+	for i := range p.lines {
+		charges[i] = p.lines[i].charge
+	}
+	return &logv1.AcquireResult{Granted: true, Charges: charges, Remaining: p.remaining(true)}
+}
+
+// remaining is level minus debt of every charge's bucket after the decision. An
+// unlimited limit has none.
+func (p *plan) remaining(granted bool) []*logv1.Remaining {
+	slab := make([]logv1.Remaining, len(p.lines))
+	list := make([]*logv1.Remaining, 0, len(p.lines))
+	for i := range p.lines {
+		l := &p.lines[i]
+		if l.dimension < 0 {
+			continue
+		}
+		left := l.left
+		if granted {
+			// Whole tokens were taken of a whole number of units: exact.
+			left -= l.charge.GetAmount()
+		}
+		r := &slab[i]
+		r.Limit, r.Key, r.Dimension, r.Tokens = l.charge.GetLimit(), l.charge.GetKey(), l.charge.GetDimension(), left
+		list = append(list, r)
+	}
+	return list
+}

@@ -1,0 +1,113 @@
+package fsm
+
+import (
+	"fmt"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/lineage"
+)
+
+// applyAdjust changes a level by hand. It is the one operation that may break the
+// debit bound (G1), on an operator's word, and it leaves an effect.
+func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
+	lim, d, err := m.adjusted(op)
+	if err != nil {
+		return nil, err
+	}
+	k := m.keys.Find(keyID{lim.ID, op.GetKey()})
+	if k == nil {
+		if full := m.noRoom(lim); full != "" {
+			return nil, badField("key", "%q: %s", clip(op.GetKey()), full)
+		}
+		k = m.newKey(lim, op.GetKey())
+	}
+	k = m.current(lim, k)
+	shape, b := lim.Now().Dimensions[d].Shape, &k.held(d).Bucket
+	b.Advance(shape, m.clock.now)
+	before := b.Remaining(shape)
+	value := "reset"
+	if op.GetReset_() {
+		b.Reset(shape)
+	} else if add := op.GetAdd(); add >= 0 {
+		value = fmt.Sprintf("+%d", add)
+		b.Raise(shape, add)
+	} else {
+		value = fmt.Sprint(add)
+		b.Lower(shape, -add)
+	}
+	m.effect(Effect{
+		Kind: Adjusted, Limit: lim.Name, Key: op.GetKey(), Dimension: op.GetDimension(),
+		Value: value, Client: op.GetAuthor(), Text: op.GetReason(),
+	})
+	one := func(tokens int64) *logv1.Remaining {
+		return &logv1.Remaining{Limit: lim.Name, Key: op.GetKey(), Dimension: op.GetDimension(), Tokens: tokens}
+	}
+	return &logv1.Result{Kind: &logv1.Result_Adjust{
+		Adjust: &logv1.AdjustResult{Before: one(before), After: one(b.Remaining(shape))},
+	}}, nil
+}
+
+// adjusted finds what an Adjust is about.
+func (m *Machine) adjusted(op *logv1.Adjust) (lim *limit, dimension int, err error) {
+	switch change := op.GetChange().(type) {
+	case *logv1.Adjust_Add:
+		if n := change.Add; n == 0 || n < -bucket.MaxTokens || n > bucket.MaxTokens {
+			return nil, 0, badField("add", "%d: must be from %d to %d and not 0", n,
+				-int64(bucket.MaxTokens), int64(bucket.MaxTokens))
+		}
+	case *logv1.Adjust_Reset_:
+		if !change.Reset_ {
+			return nil, 0, badField("reset", "false: must be true")
+		}
+	default:
+		return nil, 0, badField("change", "none: add or reset")
+	}
+	if err := checkText("reason", op.GetReason(), 1, maxReason); err != nil {
+		return nil, 0, err
+	}
+	if err := checkText("author", op.GetAuthor(), 0, maxText); err != nil {
+		return nil, 0, err
+	}
+	lim, err = m.liveLimit(op.GetLimit(), op.GetKey())
+	if err != nil {
+		return nil, 0, err
+	}
+	dimension = lim.Now().Find(op.GetDimension())
+	if dimension < 0 || !lim.Now().Dimensions[dimension].Live() {
+		return nil, 0, badField("dimension", "%q: limit %q does not count it", clip(op.GetDimension()), lim.Name)
+	}
+	return lim, dimension, nil
+}
+
+// liveLimit finds a configured limit and says whether the key suits it.
+func (m *Machine) liveLimit(name, key string) (*limit, error) {
+	if !lineage.IsName(name) {
+		return nil, badField("limit", "%q: is no name of a limit", clip(name))
+	}
+	lim := m.limits[name]
+	if lim == nil || !lim.live() {
+		return nil, refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, "limit", "%q: there is no such limit", name)
+	}
+	if err := checkText("key", key, 0, maxKey); err != nil {
+		return nil, err
+	}
+	if wrong := wrongKey(lim.Limit.GetKeyed(), key); wrong != "" {
+		return nil, badField("key", "%s", wrong)
+	}
+	return lim, nil
+}
+
+// noRoom says why the limit can't have one more key; empty where it can. A limit
+// without keys can have its one in any case.
+func (m *Machine) noRoom(lim *limit) string {
+	switch {
+	case !lim.Limit.GetKeyed():
+		return ""
+	case int64(lim.keys.Len()) >= lim.Limit.GetMaxKeys():
+		return fmt.Sprintf("limit %q has %d keys, at most %d", lim.Name, lim.keys.Len(), lim.Limit.GetMaxKeys())
+	case int64(m.keys.Len()) >= m.caps.GetKeys():
+		return fmt.Sprintf("there are %d keys over all limits, at most %d", m.keys.Len(), m.caps.GetKeys())
+	}
+	return ""
+}

@@ -1,0 +1,38 @@
+package fsm
+
+import (
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+)
+
+// applyOne is the one table: which function applies which operation. A test
+// checks that it is complete.
+func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
+	var result *logv1.Result
+	var refused error
+	switch kind := op.GetKind().(type) {
+	case *logv1.Operation_Acquire:
+		return m.applyAcquire(kind.Acquire)
+	case *logv1.Operation_Settle:
+		result, refused = m.applySettle(kind.Settle)
+	case *logv1.Operation_Release:
+		result, refused = m.applyRelease(kind.Release)
+	case *logv1.Operation_Renew:
+		result, refused = m.applyRenew(kind.Renew)
+	case *logv1.Operation_ApplyLimits:
+		result, refused = m.applyLimits(kind.ApplyLimits)
+	case *logv1.Operation_Adjust:
+		result, refused = m.applyAdjust(kind.Adjust)
+	case *logv1.Operation_ReportRetries:
+		result, refused = m.applyReportRetries(kind.ReportRetries)
+	case *logv1.Operation_SetNode:
+		result, refused = m.applySetNode(kind.SetNode)
+	case *logv1.Operation_Form:
+		result, refused = m.applyForm(kind.Form)
+	default:
+		refused = badField("operation", "none: an operation has exactly one kind")
+	}
+	if refused != nil {
+		return refusal(refused)
+	}
+	return result
+}

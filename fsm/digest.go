@@ -1,0 +1,84 @@
+package fsm
+
+import (
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/lineage"
+)
+
+// The tags keep records of different kinds apart. They are part of the state
+// hash: never change one.
+const (
+	tagMachine = iota + 1
+	tagLimit
+	tagBudget
+	tagKey
+	tagLease
+	tagClient
+	tagNode
+	tagRevision
+	tagAcquire
+	tagUsage
+	tagCharge
+)
+
+func digestCaps(sum *digest.Sum, caps *logv1.Caps) {
+	sum.Int(caps.GetKeys())
+	sum.Int(caps.GetLeases())
+	sum.Int(caps.GetLimits())
+	sum.Int(caps.GetClients())
+}
+
+func sumLineage(l *lineage.Lineage) uint64 {
+	sum := digest.New(tagLimit)
+	l.Digest(&sum)
+	return sum.Value()
+}
+
+func sumBudget(b *logv1.RetryBudget) uint64 {
+	sum := digest.New(tagBudget)
+	digestBudget(&sum, b)
+	return sum.Value()
+}
+
+func digestBudget(sum *digest.Sum, b *logv1.RetryBudget) {
+	sum.Bool(b != nil)
+	if b == nil {
+		return
+	}
+	sum.Text(b.GetName())
+	sum.Text(b.GetClient())
+	sum.Word(uint64(b.GetMaxRetries()))
+	sum.Int(b.GetMaxFraction())
+	sum.Int(b.GetWindow())
+	sum.Int(b.GetMinRequests())
+	sum.Int(b.GetRetryAfter())
+}
+
+func sumNode(n *logv1.NodeRecord) uint64 {
+	sum := digest.New(tagNode)
+	sum.Text(n.GetRaftId())
+	sum.Text(n.GetName())
+	sum.Text(n.GetPeer())
+	sum.Text(n.GetGrpc())
+	sum.Text(n.GetHttp())
+	sum.Text(n.GetVersion())
+	return sum.Value()
+}
+
+func sumRevision(r *Revision) uint64 {
+	sum := digest.New(tagRevision)
+	sum.Word(r.Revision)
+	sum.Int(int64(r.Now))
+	sum.Int(r.Wall)
+	sum.Text(r.Author)
+	sum.Word(uint64(len(r.Changes)))
+	for _, c := range r.Changes {
+		sum.Text(c.GetName())
+		lineage.DigestLimit(&sum, c.GetLimitBefore())
+		lineage.DigestLimit(&sum, c.GetLimitAfter())
+		digestBudget(&sum, c.GetBudgetBefore())
+		digestBudget(&sum, c.GetBudgetAfter())
+	}
+	return sum.Value()
+}

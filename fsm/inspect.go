@@ -1,0 +1,207 @@
+package fsm
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/lineage"
+)
+
+// Inspection is one key of one limit, for people.
+type Inspection struct {
+	// Limit must not be changed.
+	Limit *logv1.Limit
+	Key   string
+	// Seen: the key has buckets of its own; otherwise it is as one never seen.
+	Seen bool
+	// Now is the time that the levels are of.
+	Now bucket.Instant
+	// Buckets are in the order of the limit's dimensions.
+	Buckets []BucketView
+	// Keys is how many the limit has, OpenLeases how many leases of this key are
+	// not settled.
+	Keys, OpenLeases int
+}
+
+// BucketView is one bucket, in tokens; levels rounded down, debts up.
+type BucketView struct {
+	Dimension          string
+	Level, Debt, Burst int64
+	// The rate after target: Amount tokens an Interval.
+	Amount   int64
+	Interval time.Duration
+	// Open is the tokens of unsettled leases that can still come back.
+	Open int64
+	// Slack bounds by how much spending can trail debiting (G2); SlackTokens is
+	// what the rate hands out in that time, rounded up. At a rate of zero there
+	// is no such time, and Slack is the life of a lease.
+	Slack       time.Duration
+	SlackTokens int64
+	Classes     []ClassView
+}
+
+// ClassView is one class of a bucket, in tokens.
+type ClassView struct {
+	// Name is empty for the unnamed class.
+	Name                     string
+	Level, Debt              int64
+	SubBurst, EffectiveBurst int64
+}
+
+// Inspect shows a key at now, or at the machine's time where that is later. The
+// error is a *Refused.
+func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, error) {
+	lim, err := m.liveLimit(limit, key)
+	if err != nil {
+		return nil, err
+	}
+	now = max(now, m.clock.now)
+	t := target{lim: lim, name: key, key: m.keys.Find(keyID{lim.ID, key})}
+	in := &Inspection{Limit: lim.Limit, Key: key, Seen: t.key != nil, Now: now, Keys: lim.keys.Len()}
+	if t.key != nil {
+		in.OpenLeases = int(t.key.leases)
+	}
+	for i := range lim.Now().Dimensions {
+		d := &lim.Now().Dimensions[i]
+		if !d.Live() {
+			continue
+		}
+		b := t.bucket(i)
+		b.Advance(d.Shape, now)
+		in.Buckets = append(in.Buckets, view(lim.Limit, d, &b, t.open(d.ID)))
+	}
+	return in, nil
+}
+
+// open is what can come back to a dimension of the key.
+func (t *target) open(dimension uint32) int64 {
+	if t.key == nil {
+		return 0
+	}
+	if i := t.lim.At(t.key.passed).FindID(dimension); i >= 0 {
+		return t.key.held(i).Open
+	}
+	return 0
+}
+
+func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64) BucketView {
+	v := BucketView{
+		Dimension: d.Spec.GetName(), Level: b.Level(d.Shape), Burst: d.Shape.Burst(), Open: open,
+	}
+	v.Amount, v.Interval = rate(d)
+	v.Slack, v.SlackTokens = slack(limit, d)
+	for class := range d.Shape.Classes() {
+		debt := b.Debt(d.Shape, class)
+		v.Debt += min(debt, math.MaxInt64-v.Debt)
+		v.Classes = append(v.Classes, ClassView{
+			Name: d.ClassName(class), Level: b.ClassLevel(d.Shape, class), Debt: debt,
+			SubBurst: d.Shape.SubBurst(class), EffectiveBurst: d.Shape.EffectiveBurst(class),
+		})
+	}
+	return v
+}
+
+// rate is the rate after target with the smallest whole numbers that say it; as
+// far as the interval has room for them.
+func rate(d *lineage.Dimension) (amount int64, interval time.Duration) {
+	divisor := gcd(d.Target, bucket.Whole)
+	up, down := d.Target/divisor, bucket.Whole/divisor
+	amount, nanos := d.Spec.GetAmount(), d.Spec.GetInterval()
+	if common := gcd(amount, down); common > 0 {
+		amount, down = amount/common, down/common
+	}
+	if hi, lo := bits.Mul64(uint64(nanos), uint64(down)); hi == 0 && lo <= math.MaxInt64 {
+		return amount * up, time.Duration(lo)
+	}
+	return amount * up / down, time.Duration(nanos)
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// slack is the life of a lease and the time in which the rate hands out what
+// can still come back (G2).
+func slack(limit *logv1.Limit, d *lineage.Dimension) (time.Duration, int64) {
+	life := time.Duration(limit.GetLease())
+	open := d.Spec.GetMaxOpen()
+	tokens := d.Shape.TokensIn(life)
+	tokens += min(open, math.MaxInt64-1-tokens) + 1
+	if d.Spec.GetAmount() == 0 {
+		return life, open
+	}
+	// open tokens take open × interval × Whole ÷ (amount × target) nanoseconds. A
+	// rate is below 2^53 × 2^14, an interval times a burst fits the arithmetic of
+	// the shape; max_open may be larger than the burst, hence the 128 bits.
+	perHi, per := bits.Mul64(uint64(d.Spec.GetAmount()), uint64(d.Target))
+	hi, lo := bits.Mul64(uint64(open), uint64(d.Spec.GetInterval()))
+	if perHi > 0 {
+		// More than 2^64 ÷ Whole tokens an interval: the target hardly matters.
+		per, perHi = uint64(d.Spec.GetAmount()), 0
+	} else {
+		carry, low := bits.Mul64(lo, bucket.Whole)
+		high, beyond := bits.Mul64(hi, bucket.Whole)
+		if high > 0 || beyond+carry < beyond {
+			return math.MaxInt64, tokens
+		}
+		hi, lo = beyond+carry, low
+	}
+	if hi >= per {
+		return math.MaxInt64, tokens
+	}
+	wait, rest := bits.Div64(hi, lo, per)
+	if rest > 0 {
+		wait++
+	}
+	if wait > math.MaxInt64-uint64(life) {
+		return math.MaxInt64, tokens
+	}
+	return life + time.Duration(wait), tokens
+}
+
+// Peek says what an acquire would be answered at now, or at the machine's time
+// where that is later. The lease id and track don't matter. The error is a
+// *Refused. Nothing changes.
+func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireResult, error) {
+	if err := checkNames(op); err != nil {
+		return nil, err
+	}
+	p := &plan{}
+	if err := p.think(m, max(now, m.clock.now), op.GetClass(), op.GetCharges()); err != nil {
+		return nil, err
+	}
+	if len(p.denials) > 0 {
+		return p.denied(), nil
+	}
+	answer := p.granted()
+	answer.Remaining = p.remaining(false)
+	return answer, nil
+}
+
+// Limits are the configured limits in the order of their names, and the retry
+// budgets; with a name only those called so. They must not be changed.
+func (m *Machine) Limits(name string) ([]*logv1.Limit, []*logv1.RetryBudget) {
+	var limits []*logv1.Limit
+	// The order does not matter: they are sorted below.
+	for _, lim := range m.limits {
+		if lim.live() && (name == "" || lim.Name == name) {
+			limits = append(limits, lim.Limit)
+		}
+	}
+	slices.SortFunc(limits, func(a, b *logv1.Limit) int { return strings.Compare(a.GetName(), b.GetName()) })
+	var budgets []*logv1.RetryBudget
+	for _, b := range m.budgets.list {
+		if name == "" || b.GetName() == name {
+			budgets = append(budgets, b)
+		}
+	}
+	return limits, budgets
+}

@@ -1,0 +1,255 @@
+package fsm
+
+import (
+	"cmp"
+	"slices"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/lineage"
+)
+
+// plan is an acquire thought through on copies: what every charge would do, and
+// what stands against it. Nothing of the state has changed until commit (G3,
+// G7). The parts are kept for the next plan.
+type plan struct {
+	lines   []line
+	targets []target
+	// denials are the longest wait first, never before all.
+	denials []*logv1.Denial
+}
+
+// target is one key of one limit that is charged, in one dimension or in
+// several.
+type target struct {
+	lim  *limit
+	name string
+	// key is nil for one never seen.
+	key *key
+	// held is everything at the version now, where the key has still to pass
+	// versions or was never seen; else nil.
+	held []lineage.Held
+}
+
+// line is one charge.
+type line struct {
+	charge *logv1.Charge
+	// position is that in the request, for the names of fields.
+	position int
+	target   int
+	// dimension is an index into the version now, -1 for an unlimited limit.
+	dimension int
+	class     int
+	// after is the bucket, first as it is now and then as the grant leaves it.
+	after bucket.Bucket
+	took  int64
+	// left is level minus debt before.
+	left int64
+}
+
+// think works out what the charges would do at now. An error is a *Refused. The
+// lines are in the order of (limit, key, dimension), so that the order of the
+// request can't matter (A21).
+func (p *plan) think(m *Machine, now bucket.Instant, class string, charges []*logv1.Charge) error {
+	p.reset()
+	if n := len(charges); n < 1 || n > maxCharges {
+		return badField("charges", "%d: must be from 1 to %d", n, maxCharges)
+	}
+	for i, c := range charges {
+		if err := checkCharge(i, c); err != nil {
+			return err
+		}
+		p.lines = append(p.lines, line{charge: c, position: i})
+	}
+	if len(p.lines) > 1 {
+		slices.SortStableFunc(p.lines, func(a, b line) int { return compareCharges(a.charge, b.charge) })
+	}
+	for i := range p.lines {
+		l := &p.lines[i]
+		if i > 0 && compareCharges(p.lines[i-1].charge, l.charge) == 0 {
+			return badField(at("charges", l.position, "dimension"), "%q of limit %q: is charged twice",
+				l.charge.GetDimension(), l.charge.GetLimit())
+		}
+		if err := p.resolve(m, l, class); err != nil {
+			return err
+		}
+	}
+	for i := range p.lines {
+		p.look(now, &p.lines[i])
+	}
+	p.countKeys(m, now)
+	slices.SortStableFunc(p.denials, func(a, b *logv1.Denial) int {
+		return cmp.Compare(patience(b), patience(a))
+	})
+	return nil
+}
+
+// patience orders denials: the longest wait first, never before all.
+func patience(d *logv1.Denial) int64 {
+	if d.GetRetryAfter() == 0 {
+		return int64(lineage.Never)
+	}
+	return d.GetRetryAfter()
+}
+
+func compareCharges(a, b *logv1.Charge) int {
+	if c := cmp.Compare(a.GetLimit(), b.GetLimit()); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(a.GetKey(), b.GetKey()); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.GetDimension(), b.GetDimension())
+}
+
+// resolve finds limit, key, dimension and class of a charge.
+func (p *plan) resolve(m *Machine, l *line, class string) error {
+	c := l.charge
+	lim := m.limits[c.GetLimit()]
+	if lim == nil || !lim.live() {
+		return refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, at("charges", l.position, "limit"),
+			"%q: there is no such limit", c.GetLimit())
+	}
+	if wrong := wrongKey(lim.Limit.GetKeyed(), c.GetKey()); wrong != "" {
+		return badField(at("charges", l.position, "key"), "%s", wrong)
+	}
+	l.target = p.target(m, lim, c.GetKey())
+	l.dimension = -1
+	if lim.Limit.GetUnlimited() {
+		return nil
+	}
+	l.dimension = lim.Now().Find(c.GetDimension())
+	if l.dimension < 0 || !lim.Now().Dimensions[l.dimension].Live() {
+		return badField(at("charges", l.position, "dimension"), "%q: limit %q does not count it",
+			c.GetDimension(), c.GetLimit())
+	}
+	index, ok := lim.Now().Dimensions[l.dimension].Class(class)
+	if !ok {
+		return badField("class", "%q: limit %q has no such class", clip(class), c.GetLimit())
+	}
+	l.class = index
+	return nil
+}
+
+// target is the index of the key among the targets; lines of one key follow one
+// another.
+func (p *plan) target(m *Machine, lim *limit, name string) int {
+	last := len(p.targets) - 1
+	if last >= 0 && p.targets[last].lim == lim && p.targets[last].name == name {
+		return last
+	}
+	p.targets = append(p.targets, target{lim: lim, name: name, key: m.keys.Find(keyID{lim.ID, name})})
+	return last + 1
+}
+
+// look works out one charge on a copy of its bucket.
+func (p *plan) look(now bucket.Instant, l *line) {
+	if l.dimension < 0 {
+		return
+	}
+	t := &p.targets[l.target]
+	d := &t.lim.Now().Dimensions[l.dimension]
+	l.after = t.bucket(l.dimension)
+	l.after.Advance(d.Shape, now)
+	l.left = l.after.Remaining(d.Shape)
+	took, ok := l.after.Take(d.Shape, l.class, l.charge.GetAmount())
+	if ok {
+		l.took = took
+		return
+	}
+	reason, wait := refusing(d.Shape, &l.after, l.class, l.charge.GetAmount())
+	p.deny(l, reason, wait)
+}
+
+// bucket is a copy of the bucket of a dimension, at the version now.
+func (t *target) bucket(dimension int) bucket.Bucket {
+	v := t.lim.Now()
+	if t.key != nil && t.key.passed == v.Number {
+		return t.key.held(dimension).Bucket.Clone()
+	}
+	if t.key == nil {
+		return v.Dimensions[dimension].Pristine.Clone()
+	}
+	if t.held == nil {
+		t.held = t.lim.Carry(t.key.all(t.lim.At(t.key.passed)), t.key.passed)
+	}
+	return t.held[dimension].Bucket.Clone()
+}
+
+// refusing says why a bucket can't pay and how long it will not; 0 is never.
+func refusing(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (logv1.Reason, int64) {
+	switch {
+	case s.IsZero():
+		// Nothing will ever flow in.
+		return logv1.Reason_REASON_ZERO_LIMIT, 0
+	case n > s.EffectiveBurst(class):
+		return logv1.Reason_REASON_EXCEEDS_BURST, 0
+	}
+	wait, never := b.RetryAfter(s, class, n)
+	switch {
+	case never:
+		// Beyond the end of authority time.
+		return logv1.Reason_REASON_ZERO_LIMIT, 0
+	case b.Debt(s, class) > 0:
+		return logv1.Reason_REASON_DEBT, int64(wait)
+	}
+	return logv1.Reason_REASON_RATE, int64(wait)
+}
+
+func (p *plan) deny(l *line, reason logv1.Reason, wait int64) {
+	p.denials = append(p.denials, &logv1.Denial{
+		Reason: reason, Limit: l.charge.GetLimit(), Key: l.charge.GetKey(),
+		Dimension: l.charge.GetDimension(), RetryAfter: wait,
+	})
+}
+
+// countKeys denies keys beyond the caps. A limit without keys has its one key in
+// any case: a flood of keys must not shut it out.
+func (p *plan) countKeys(m *Machine, now bucket.Instant) {
+	fresh := 0
+	var before *limit
+	ofLimit := 0
+	for i := range p.targets {
+		t := &p.targets[i]
+		if t.key != nil || !t.lim.Limit.GetKeyed() || t.lim.Limit.GetUnlimited() {
+			continue
+		}
+		if t.lim != before {
+			before, ofLimit = t.lim, 0
+		}
+		fresh++
+		ofLimit++
+		due := lineage.Never
+		switch {
+		case int64(t.lim.keys.Len()+ofLimit) > t.lim.Limit.GetMaxKeys():
+			_, at := t.lim.keys.Top()
+			due = bucket.Instant(at)
+		case int64(m.keys.Len()+fresh) > m.caps.GetKeys():
+			_, at := m.dueLimits.Top()
+			due = bucket.Instant(at)
+		default:
+			continue
+		}
+		p.denials = append(p.denials, &logv1.Denial{
+			Reason: logv1.Reason_REASON_KEY_LIMIT, Limit: t.lim.Name, Key: t.name, RetryAfter: roomIn(now, due),
+		})
+	}
+}
+
+// unknownWait is the hint where nobody can say when there is room.
+const unknownWait = int64(1e9)
+
+// roomIn is how long to wait for room that there may be from due on.
+func roomIn(now, due bucket.Instant) int64 {
+	if due == lineage.Never {
+		return unknownWait
+	}
+	return wholeMillis(int64(due - now))
+}
+
+// reset forgets the last plan, and what it pointed to.
+func (p *plan) reset() {
+	clear(p.lines)
+	clear(p.targets)
+	p.lines, p.targets, p.denials = p.lines[:0], p.targets[:0], nil
+}
