@@ -48,6 +48,14 @@ determinism: ## The state machine's hashes on 386 and arm64
 e2e: ## The command line against real processes, fresh
 	go test -count=1 -timeout 10m ./cmd/...
 
+faults: ## Three real nodes, killed, frozen and restarted under load
+	go test -count=1 -timeout 15m -v ./bench
+
+bench: ## Figures of this machine: throughput, failover, restart
+	go run ./bench/figures throughput
+	go run ./bench/figures failover
+	go run ./bench/figures restart
+
 lint: $(GOLANGCI) ## golangci-lint, with the linters that .golangci.yml names
 	$(GOLANGCI) run ./...
 
@@ -95,4 +103,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults bench lint lint-proto verify ci clean help

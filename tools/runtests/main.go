@@ -3,7 +3,8 @@
 //
 // A skipped test is a claim that nothing checked. Plain "go test" hides skips;
 // here each is one line with its reason, and with -strict (what CI uses) any
-// skip fails the run.
+// skip fails the run. With -some a run in which no test ran fails too, so that a
+// -run that matches nothing any more is noticed.
 package main
 
 import (
@@ -32,13 +33,16 @@ type event struct {
 
 func main() {
 	strict := flag.Bool("strict", false, "a skipped test fails the run")
+	some := flag.Bool("some", false, "a run without a test fails")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	os.Exit(run(ctx, *strict, flag.Args()))
+	os.Exit(run(ctx, options{*strict, *some}, flag.Args()))
 }
 
-func run(ctx context.Context, strict bool, args []string) int {
+type options struct{ strict, some bool }
+
+func run(ctx context.Context, o options, args []string) int {
 	command := exec.CommandContext(ctx, "go", append([]string{"test", "-json"}, args...)...)
 	command.Stderr = os.Stderr
 	stdout, err := command.StdoutPipe()
@@ -56,7 +60,10 @@ func run(ctx context.Context, strict bool, args []string) int {
 	switch {
 	case err != nil:
 		return 1
-	case strict && len(report.skips) > 0:
+	case o.some && report.passed == 0:
+		fmt.Println("no test ran:", strings.Join(args, " "))
+		return 1
+	case o.strict && len(report.skips) > 0:
 		fmt.Println("a skipped test fails this run: install what it names")
 		return 1
 	}
