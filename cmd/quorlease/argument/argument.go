@@ -1,0 +1,254 @@
+// Package argument reads the words of a command line: limits with keys, amounts,
+// lease ids. A slip of the keyboard is refused before any node is asked.
+package argument
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+const (
+	// maxCharges bounds one acquire.
+	maxCharges = 16
+	// defaultDimension is charged once where an acquire names no amount.
+	defaultDimension = "requests"
+)
+
+var (
+	leaseID     = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+(_[0-9]+)*$`)
+)
+
+// LimitName refuses what is not the name of a limit, or of a retry budget.
+func LimitName(name string) error {
+	if problem := limitsfile.NameProblem(name); problem != "" {
+		return exit.Usagef("limit: %s", problem)
+	}
+	return nil
+}
+
+func checkDimension(name string) error {
+	if problem := limitsfile.DimensionProblem(name); problem != "" {
+		return exit.Usagef("dimension: %s", problem)
+	}
+	return nil
+}
+
+// checkKey wants a key: an empty one after a slash is a slip.
+func checkKey(key string) error {
+	problem := limitsfile.KeyProblem(key)
+	if key == "" {
+		problem = fmt.Sprintf("nothing after the slash, want 1 to %d bytes", limitsfile.KeyMax)
+	}
+	if problem != "" {
+		return exit.Usagef("key: %s", problem)
+	}
+	return nil
+}
+
+// Client refuses what can't name a client. Empty is nobody in particular.
+func Client(name string) error {
+	if problem := limitsfile.ClientProblem(name); problem != "" {
+		return exit.Usagef("--client: %s", problem)
+	}
+	return nil
+}
+
+// CheckLeaseID refuses what is not a lease id.
+func CheckLeaseID(id string) error {
+	if leaseID.MatchString(id) {
+		return nil
+	}
+	return exit.Usagef("lease id %q is not 32 lower-case hex digits", id)
+}
+
+// NewLeaseID draws the id of a lease, 128 random bits.
+func NewLeaseID() string {
+	var id [16]byte
+	// It does not fail: the runtime ends the program where the system has no
+	// randomness.
+	_, _ = rand.Read(id[:])
+	return hex.EncodeToString(id[:])
+}
+
+// Target is a limit, and a key where the limit has keys.
+type Target struct {
+	Limit, Key string
+}
+
+// String writes a target the way it is typed.
+func (t Target) String() string {
+	if t.Key == "" {
+		return t.Limit
+	}
+	return t.Limit + "/" + t.Key
+}
+
+// ParseTarget reads LIMIT[/KEY]. The first slash splits, so a key may contain
+// more of them.
+func ParseTarget(arg string) (Target, error) {
+	limit, key, keyed := strings.Cut(arg, "/")
+	if err := LimitName(limit); err != nil {
+		return Target{}, err
+	}
+	if keyed {
+		if err := checkKey(key); err != nil {
+			return Target{}, err
+		}
+	}
+	return Target{Limit: limit, Key: key}, nil
+}
+
+// amount is one DIM=N, of the target that stands before it.
+type amount struct {
+	Target
+	dimension string
+	value     int64
+}
+
+// isPair tells DIM=N from LIMIT[/KEY]: an equals sign after a slash belongs to
+// a key.
+func isPair(arg string) bool {
+	equals, slash := strings.IndexByte(arg, '='), strings.IndexByte(arg, '/')
+	return equals >= 0 && (slash < 0 || equals < slash)
+}
+
+// parseAmount reads DIM=N with N from low to 2^53.
+func parseAmount(arg string, low int64) (dimension string, value int64, err error) {
+	dimension, number, _ := strings.Cut(arg, "=")
+	if err := checkDimension(dimension); err != nil {
+		return "", 0, err
+	}
+	if !wholeNumber.MatchString(number) {
+		return "", 0, exit.Usagef("amount of %s: %q is not a whole number", dimension, number)
+	}
+	value, err = strconv.ParseInt(strings.ReplaceAll(number, "_", ""), 10, 64)
+	if err != nil || value < low || value > bucket.MaxTokens {
+		return "", 0, exit.Usagef("amount of %s: %s is outside %d to %d",
+			dimension, number, low, int64(bucket.MaxTokens))
+	}
+	return dimension, value, nil
+}
+
+// parseAmounts reads `LIMIT[/KEY] DIM=N …`, repeated. Amounts before the first
+// limit have no target. A limit without amounts gets what missing returns.
+func parseAmounts(args []string, low int64, missing func(Target) []amount) ([]amount, error) {
+	var all []amount
+	var current Target
+	named, counted := false, 0
+	finish := func() {
+		if named && counted == 0 {
+			all = append(all, missing(current)...)
+		}
+	}
+	for _, arg := range args {
+		if !isPair(arg) {
+			finish()
+			t, err := ParseTarget(arg)
+			if err != nil {
+				return nil, err
+			}
+			current, named, counted = t, true, 0
+			continue
+		}
+		dimension, value, err := parseAmount(arg, low)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, amount{Target: current, dimension: dimension, value: value})
+		counted++
+	}
+	finish()
+	return all, refuseTwice(all)
+}
+
+func refuseTwice(all []amount) error {
+	seen := map[string]bool{}
+	for _, a := range all {
+		name := fmt.Sprintf("%s %s", a.Target, a.dimension)
+		if seen[name] {
+			return exit.Usagef("%s is given twice", strings.TrimSpace(name))
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// Charges reads the charges of an acquire.
+func Charges(args []string) ([]*quorleasev1.Charge, error) {
+	if len(args) > 0 && isPair(args[0]) {
+		return nil, exit.Usagef("%q comes before any limit: LIMIT[/KEY] goes first, then its DIM=AMOUNT", args[0])
+	}
+	all, err := parseAmounts(args, 1, func(t Target) []amount {
+		return []amount{{Target: t, dimension: defaultDimension, value: 1}}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(all) > maxCharges {
+		return nil, exit.Usagef("%d charges in one acquire: at most %d", len(all), maxCharges)
+	}
+	charges := make([]*quorleasev1.Charge, 0, len(all))
+	for _, a := range all {
+		charges = append(charges, &quorleasev1.Charge{
+			Limit: a.Limit, Key: a.Key, Dimension: a.dimension, Amount: a.value,
+		})
+	}
+	return charges, nil
+}
+
+// Usage reads what was used: `DIM=USED` speaks of every charge of the
+// dimension, `LIMIT[/KEY] DIM=USED` of one.
+func Usage(args []string) ([]*quorleasev1.Usage, error) {
+	var bare string
+	all, err := parseAmounts(args, 0, func(t Target) []amount {
+		bare = t.String()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bare != "" {
+		return nil, exit.Usagef("%q is followed by no DIM=USED", bare)
+	}
+	used := make([]*quorleasev1.Usage, 0, len(all))
+	for _, a := range all {
+		used = append(used, &quorleasev1.Usage{Limit: a.Limit, Key: a.Key, Dimension: a.dimension, Used: a.value})
+	}
+	return used, nil
+}
+
+// Change reads DIM=+N, DIM=-N or DIM=reset. The sign is required: `=5`
+// might mean "to 5" to one and "by 5" to another.
+func Change(request *quorleasev1.LimitsAdjustRequest, change string) error {
+	dimension, what, ok := strings.Cut(change, "=")
+	if !ok {
+		return exit.Usagef("%q is none of DIM=+N, DIM=-N, DIM=reset, reset", change)
+	}
+	if err := checkDimension(dimension); err != nil {
+		return err
+	}
+	request.Dimension = dimension
+	if what == "reset" {
+		request.Change = &quorleasev1.LimitsAdjustRequest_Reset_{Reset_: true}
+		return nil
+	}
+	if !wholeNumber.MatchString(what) || what[0] != '+' && what[0] != '-' {
+		return exit.Usagef("change of %s: %q is none of +N, -N, reset", dimension, what)
+	}
+	n, err := strconv.ParseInt(strings.ReplaceAll(what, "_", ""), 10, 64)
+	if err != nil || n == 0 || n < -bucket.MaxTokens || n > bucket.MaxTokens {
+		return exit.Usagef("change of %s: %s is outside ±1 to ±%d", dimension, what, int64(bucket.MaxTokens))
+	}
+	request.Change = &quorleasev1.LimitsAdjustRequest_Add{Add: n}
+	return nil
+}

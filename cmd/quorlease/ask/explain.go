@@ -1,0 +1,209 @@
+package ask
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// errorDomain is the domain of every reason that a node gives.
+const errorDomain = "quorlease"
+
+// fate is what became of a question that got an error.
+type fate int
+
+const (
+	// decided: the node refused the question itself. Another node would too.
+	decided fate = iota
+	// notAsked: there was no connection.
+	notAsked
+	// electing: nothing happened, and it is worth asking again soon.
+	electing
+	// withoutQuorum: nothing happened, and this node can't help.
+	withoutQuorum
+	// unknown: it may have happened.
+	unknown
+)
+
+// fateOf reads an error of a call. The code and the reason inside say whether
+// it may have happened; an UNAVAILABLE without a reason comes from the
+// transport and says nothing.
+func fateOf(err error) fate {
+	var u *unreachable
+	if errors.As(err, &u) {
+		return notAsked
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return unknown
+	}
+	switch reasonOf(err) {
+	case "NO_LEADER", "OVERLOADED":
+		return electing
+	case "NO_QUORUM", "CLOSED", "SHUTTING_DOWN":
+		return withoutQuorum
+	case "OUTCOME_UNKNOWN":
+		return unknown
+	}
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown:
+		return unknown
+	default:
+		return decided
+	}
+}
+
+// reasonOf is the reason of the error table that a node gave, or "".
+func reasonOf(err error) string {
+	s, ok := status.FromError(err)
+	if !ok {
+		return ""
+	}
+	for _, detail := range s.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
+			return info.GetReason()
+		}
+	}
+	return ""
+}
+
+// advice says what to do about a reason.
+var advice = map[string]string{
+	"LIMIT_NOT_FOUND":  "`quorlease limits get` lists those that exist",
+	"LEASE_NOT_FOUND":  "only tracked leases (`acquire --track`) are kept, and only for a time after their end",
+	"LEASE_CONFLICT":   "the lease stays as it is",
+	"REVISION_CHANGED": "look with `quorlease limits get` and apply again with the revision it shows",
+	"DISK_LOW":         "free space on the node's disk",
+	"COMPACTED":        "leave --from out to see what is kept",
+	"OVERLOADED":       "nothing was decided; ask again later",
+}
+
+// Explain turns the error of a question into the one line that is printed. The
+// exit code stays what it was.
+func Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	text := s.Message()
+	for _, detail := range s.Details() {
+		if bad, ok := detail.(*errdetails.BadRequest); ok {
+			text = withFields(text, bad.GetFieldViolations())
+		}
+	}
+	if text == "" {
+		text = s.Code().String()
+	}
+	if hint := advice[reasonOf(err)]; hint != "" {
+		text += "; " + hint
+	}
+	if s.Code() == codes.Unimplemented {
+		text += "; the node's program is older than this one"
+	}
+	return errors.New(text)
+}
+
+// withFields adds what a message doesn't say already.
+func withFields(text string, fields []*errdetails.BadRequest_FieldViolation) string {
+	for _, f := range fields {
+		if strings.Contains(text, f.GetDescription()) && strings.Contains(text, f.GetField()) {
+			continue
+		}
+		text = strings.TrimPrefix(text+"; ", "; ") + f.GetField() + ": " + f.GetDescription()
+	}
+	return text
+}
+
+// Decided says whether an error of a call is a node's own answer to it, rather
+// than a failure on the way.
+func Decided(err error) bool { return fateOf(err) == decided }
+
+// attempts collects why no endpoint gave an answer.
+type attempts struct {
+	timeout time.Duration
+	kind    Kind
+	list    []attempt
+}
+
+type attempt struct {
+	addr string
+	fate fate
+	text string
+}
+
+// add keeps the last failure of each endpoint; what may have happened stays
+// what may have happened.
+func (a *attempts) add(addr string, f fate, err error) {
+	var text string
+	var u *unreachable
+	switch {
+	case errors.As(err, &u):
+		text = u.err.Error()
+	case errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded:
+		text = "no answer in time"
+	default:
+		s, _ := status.FromError(err)
+		text = s.Message()
+	}
+	for i := range a.list {
+		if a.list[i].addr == addr {
+			if a.list[i].fate != unknown || f == unknown {
+				a.list[i] = attempt{addr, f, text}
+			}
+			return
+		}
+	}
+	a.list = append(a.list, attempt{addr, f, text})
+}
+
+// OutcomeUnknownError says that a change may have happened.
+type OutcomeUnknownError struct{ text string }
+
+func (o *OutcomeUnknownError) Error() string { return o.text }
+
+// failed is the error when there was no answer. The gravest cause speaks.
+func (a *attempts) failed() error {
+	has := map[fate]bool{}
+	for _, one := range a.list {
+		has[one.fate] = true
+	}
+	switch {
+	case has[unknown] && a.kind != Read:
+		return &OutcomeUnknownError{fmt.Sprintf("no answer within %s, and it may have happened: %s", a.timeout, a.causes())}
+	case has[electing]:
+		return fmt.Errorf("no answer within %s, nothing was decided: %s; "+
+			"an election takes about a second: ask again", a.timeout, a.causes())
+	case has[withoutQuorum]:
+		return fmt.Errorf("no quorum, nothing was decided: %s; "+
+			"see `quorlease cluster status` for the nodes that are away", a.causes())
+	default:
+		return fmt.Errorf("no node answered: %s; "+
+			"start some with `quorlease dev`, or name others with --endpoints", a.causes())
+	}
+}
+
+// causes names the endpoints by what went wrong, those with the same cause
+// together.
+func (a *attempts) causes() string {
+	var order []string
+	by := map[string][]string{}
+	for _, one := range a.list {
+		if len(by[one.text]) == 0 {
+			order = append(order, one.text)
+		}
+		by[one.text] = append(by[one.text], one.addr)
+	}
+	groups := make([]string, 0, len(order))
+	for _, text := range order {
+		groups = append(groups, strings.Join(by[text], ", ")+": "+text)
+	}
+	return strings.Join(groups, "; ")
+}
