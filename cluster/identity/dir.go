@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -206,19 +207,31 @@ func (d *Dir) Promise(clusterID string, members []Member) error {
 	switch {
 	case d.record.ClusterID == "":
 		r := d.record
-		r.ClusterID, r.Members = clusterID, append([]Member(nil), members...)
+		r.ClusterID, r.Members = clusterID, slices.Clone(members)
 		return d.save(r)
 	case d.record.ClusterID != clusterID:
 		return fmt.Errorf("%s %w: %s, not %s", d.record.RaftID(), ErrOtherCluster, d.record.ClusterID, clusterID)
-	case !equal(d.record.Members, members):
+	case !slices.Equal(d.record.Members, members):
 		return fmt.Errorf("%s has promised cluster %s with other members", d.record.RaftID(), clusterID)
 	}
 	return nil
 }
 
-// Form notes that the cluster exists, on disk before it returns. Repeating it
-// is harmless; another cluster than the one promised is ErrOtherCluster.
+// Join binds the node to a cluster that has it as a member already, on disk
+// before it returns. Repeating it is harmless; another cluster is
+// ErrOtherCluster.
+func (d *Dir) Join(clusterID string) error {
+	return d.bind(clusterID, func(r *Record) {})
+}
+
+// Form notes that Raft has state of the cluster here, on disk before it
+// returns. Repeating it is harmless; another cluster than the one promised is
+// ErrOtherCluster.
 func (d *Dir) Form(clusterID string) error {
+	return d.bind(clusterID, func(r *Record) { r.Formed = true })
+}
+
+func (d *Dir) bind(clusterID string, change func(*Record)) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := CheckClusterID(clusterID); err != nil {
@@ -227,11 +240,12 @@ func (d *Dir) Form(clusterID string) error {
 	if d.record.ClusterID != "" && d.record.ClusterID != clusterID {
 		return fmt.Errorf("%s %w: %s, not %s", d.record.RaftID(), ErrOtherCluster, d.record.ClusterID, clusterID)
 	}
-	if d.record.Formed {
+	r := d.record
+	r.ClusterID = clusterID
+	change(&r)
+	if r.ClusterID == d.record.ClusterID && r.Formed == d.record.Formed {
 		return nil
 	}
-	r := d.record
-	r.ClusterID, r.Formed = clusterID, true
 	return d.save(r)
 }
 
@@ -242,16 +256,4 @@ func (d *Dir) Remove() error {
 	r := d.record
 	r.Removed = true
 	return d.save(r)
-}
-
-func equal(a, b []Member) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -34,7 +34,9 @@ type Record struct {
 	// Members are exactly the first members of the cluster, sorted by Raft id,
 	// where the node has promised to be one of them.
 	Members []Member `json:"members,omitempty"`
-	// Formed: the cluster exists. It is never bootstrapped again.
+	// Formed: Raft has had state of the cluster in this data directory. It is
+	// never bootstrapped again, and where the state is missing the disk has lost
+	// it.
 	Formed bool `json:"formed,omitempty"`
 	// Removed: the node has learned that it was removed from the cluster.
 	Removed bool `json:"removed,omitempty"`
@@ -130,9 +132,6 @@ func (r Record) check() error {
 		return err
 	}
 	if len(r.Members) == 0 {
-		if !r.Formed {
-			return errors.New("promised without members")
-		}
 		return nil
 	}
 	return CheckMembers(r.Members, r.RaftID())
