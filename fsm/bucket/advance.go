@@ -32,8 +32,8 @@ func (b *Bucket) Advance(s *Shape, now Instant) {
 // flow is what one nanosecond does to a bucket, in units, and for how many
 // nanoseconds it stays the same.
 type flow struct {
-	// free goes to the free tokens, own to the sub-buckets together.
-	free, own int64
+	// free goes to the free tokens.
+	free int64
 	// debtor is the class that also gets the spare refill, -1 for none, and pays
 	// its debt with pay.
 	debtor int
@@ -60,7 +60,6 @@ func (b *Bucket) flow(s *Shape) flow {
 		case own.debt > 0:
 			f.until(own.debt, weight)
 		case room > 0:
-			f.own += weight
 			f.until(room, weight)
 		default:
 			f.free += weight

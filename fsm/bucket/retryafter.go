@@ -106,26 +106,22 @@ func (b *Bucket) affords(class int, units int64) bool {
 }
 
 // stepsUntil is after how many nanoseconds of f the class affords the units,
-// which it doesn't yet; it is in no debt. From there on it always does: what it
-// can take only shrinks while the bucket is full, and the effective burst is
-// left to it even then. For the same reason it affords them at once where the
-// bucket is full.
+// which it doesn't yet though it has no debt; forever where it never does.
+//
+// Where the bucket gets full on the way the line that this follows goes on
+// above the true one, but by then the class affords them: a full bucket leaves
+// it its effective burst. From there on it always does, so that the wait is the
+// first time and not just one time.
 func (b *Bucket) stepsUntil(s *Shape, f flow, class int, units int64) uint64 {
 	own := b.sub(class)
-	steps := uint64(forever)
 	gain := f.free
 	if own.level < s.classes[class].room {
 		gain += s.classes[class].weight
 	}
-	if gain > 0 {
-		steps = uint64(divUp(units-b.free-own.level, gain))
+	if gain == 0 {
+		return forever
 	}
-	if all := f.free + f.own; all > 0 {
-		steps = min(steps, uint64(divUp(s.full-b.reserved()-b.free, all)))
-	}
-	// A full bucket whose sub-buckets shift nothing would already have afforded
-	// them; one nanosecond is the least that can pass.
-	return max(steps, 1)
+	return uint64(divUp(units-b.free-own.level, gain))
 }
 
 // remaining is how many nanoseconds of authority time there are after Last.

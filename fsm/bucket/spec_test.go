@@ -134,6 +134,8 @@ func TestShapeInTokens(t *testing.T) {
 	if got := fast.TokensIn(time.Hour); got != math.MaxInt64 {
 		t.Errorf("TokensIn(1h) = %d at the fastest rate, want the largest number", got)
 	}
+	// Without a rate no sub-bucket is ever refilled, so that any is as good.
+	mustShape(t, Spec{Interval: 1, Target: Whole, Burst: 9, Classes: []ClassSpec{{SubBurst: 8}, {}}})
 	plain := mustShape(t, rate(0, time.Second, 0))
 	if plain.Classes() != 1 || plain.SubBurst(0) != 0 || !plain.IsZero() || plain.Unit() != 1 {
 		t.Errorf("the unnamed class of a zero limit: %+v", plain)

@@ -140,6 +140,24 @@ func TestWhatIsShown(t *testing.T) {
 	}
 }
 
+func TestFullAtNeedsARate(t *testing.T) {
+	s := mustShape(t, rate(0, time.Second, 5))
+	b := s.Full(7)
+	if at, ok := b.FullAt(s); !ok || at != 7 {
+		t.Errorf("a full bucket is full at %d, %v, want now", at, ok)
+	}
+	b.Excess(s, 0, 9)
+	b.Raise(s, 5)
+	if at, ok := b.FullAt(s); ok {
+		t.Errorf("a full bucket with a debt that nothing pays is free of it at %d", at)
+	}
+	b.Reset(s)
+	mustTake(t, s, &b, 0, 1)
+	if at, ok := b.FullAt(s); ok {
+		t.Errorf("a bucket that nothing refills is full at %d", at)
+	}
+}
+
 // Debts that no limit allows, but that a damaged or merged state may have, are
 // still added up.
 func TestRemainingDoesNotOverflow(t *testing.T) {
