@@ -38,16 +38,17 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("operation of %d bytes is larger than %d", e.Bytes, e.Max)
 }
 
-// Check reports, as a *TooLargeError, that op fits no entry at all.
-func Check(op *logv1.Operation) error {
+// Size is what op takes in an entry, in bytes. It reports, as a *TooLargeError,
+// that op fits no entry at all.
+func Size(op *logv1.Operation) (int, error) {
 	size, limit := proto.Size(op)+perOperation, MaxBytes
 	if op.GetApplyLimits() != nil {
 		limit = MaxLimitsBytes
 	}
 	if size > limit {
-		return &TooLargeError{Bytes: size, Max: limit}
+		return size, &TooLargeError{Bytes: size, Max: limit}
 	}
-	return nil
+	return size, nil
 }
 
 // Batch is one entry in the making: operations, and who waits for the result
@@ -60,12 +61,11 @@ type Batch[W any] struct {
 	full bool
 }
 
-// Add appends op and its waiter, unless the entry would become too large. The
-// caller then proposes this batch and starts the next one with op; the first
-// operation is always taken, so that one which Check let through can't get
-// stuck.
-func (b *Batch[W]) Add(op *logv1.Operation, waiter W) bool {
-	size := proto.Size(op) + perOperation
+// Add appends op, of the size that Size gave, and its waiter, unless the entry
+// would become too large. The caller then proposes this batch and starts the
+// next one with op; the first operation is always taken, so that one which Size
+// let through can't get stuck.
+func (b *Batch[W]) Add(op *logv1.Operation, size int, waiter W) bool {
 	if len(b.operations) > 0 {
 		if b.full || len(b.operations) == MaxOperations || b.bytes+size > MaxBytes {
 			return false

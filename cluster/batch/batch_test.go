@@ -26,7 +26,12 @@ func limits(bytes int) *logv1.Operation {
 	}}
 }
 
-func TestCheck(t *testing.T) {
+func size(op *logv1.Operation) int {
+	n, _ := batch.Size(op)
+	return n
+}
+
+func TestSize(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name string
@@ -41,7 +46,7 @@ func TestCheck(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			err := batch.Check(c.op)
+			_, err := batch.Size(c.op)
 			var tooLarge *batch.TooLargeError
 			if (err == nil) != c.want || err != nil && !errors.As(err, &tooLarge) {
 				t.Fatalf("got %v, want fits=%t", err, c.want)
@@ -64,7 +69,7 @@ func TestR28EntriesAreBounded(t *testing.T) {
 		next := 0
 		for next < len(ops) {
 			b := &batch.Batch[int]{}
-			for next < len(ops) && b.Add(ops[next], next) {
+			for next < len(ops) && b.Add(ops[next], size(ops[next]), next) {
 				next++
 			}
 			if b.Len() == 0 {
@@ -90,7 +95,7 @@ func TestResolve(t *testing.T) {
 	t.Parallel()
 	b := &batch.Batch[string]{}
 	for i := range 3 {
-		b.Add(sized(i), fmt.Sprint(i))
+		b.Add(sized(i), size(sized(i)), fmt.Sprint(i))
 	}
 	got := make(map[string]*logv1.Result)
 	results := []*logv1.Result{{}, {}, {}}

@@ -50,7 +50,8 @@ type SpaceConfig struct {
 	Interval time.Duration
 	// Statfs asks for the space. Default Statfs.
 	Statfs func(path string) (Usage, error)
-	// OnChange hears that the state has changed, from one goroutine. May be nil.
+	// OnChange hears that the state has changed, one call at a time. It must not
+	// wait for Close. May be nil.
 	OnChange func(SpaceReport)
 	// Logger hears of changes and of errors to ask. Nil: nobody does.
 	Logger hclog.Logger

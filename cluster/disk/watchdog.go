@@ -26,7 +26,8 @@ type Config struct {
 	OnStall func(*StallError)
 	// OnError hears once that a store returned an error. Raft must not be asked
 	// to go on, and the call not be repeated: what a failed sync has written
-	// nobody knows (R14). Required. Neither callback may wait for the store.
+	// nobody knows (R14). Required. Neither callback may wait for a store, for
+	// Raft or for Close: it tells the owner and returns.
 	OnError func(error)
 	// Logger hears of both. Nil: nobody does.
 	Logger hclog.Logger

@@ -1,0 +1,196 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/batch"
+	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/fsm"
+)
+
+// Pending is one operation that waits for its answer. The caller fills in the
+// exported fields, hands it to Submit and does not touch it again until Done
+// was called; it must not be used twice.
+type Pending struct {
+	// Operation is what to do. It is read until Done is called and must not be
+	// changed meanwhile.
+	Operation *logv1.Operation
+	// Attempt is how many retries were made before for this piece of work. It
+	// decides for acquires only.
+	Attempt uint32
+	// Deadline is when the caller stops waiting. Zero, or later than MaxWait
+	// from now, means MaxWait from now.
+	Deadline time.Time
+	// Done is called exactly once, from any goroutine, possibly before Submit
+	// returns. It must not block: it may hold up the answers of a whole entry.
+	// Either the result is set or the error.
+	Done func(*logv1.Result, error)
+
+	node *Node
+	item door.Item
+	// arrived is when it was handed in.
+	arrived time.Time
+	// hold is the room it takes in its client's retry budget, if held.
+	hold retries.Hold
+	held bool
+}
+
+// pendingOwner is a Pending as the door sees it.
+type pendingOwner Pending
+
+// Answer implements door.Owner: it counts the answer and passes it on.
+func (o *pendingOwner) Answer(result *logv1.Result, err error) {
+	p := (*Pending)(o)
+	if acquire := p.Operation.GetAcquire(); acquire != nil {
+		p.node.finishRetry(p, result, err)
+		if decided := result.GetAcquire(); decided != nil {
+			p.node.metrics.Decided(acquire, decided, time.Since(p.arrived))
+		}
+	}
+	p.Done(result, err)
+}
+
+// Submit is the single door for operations: it decides what can be decided
+// here, and hands the rest to the leader. It does not block. p.Done is called
+// exactly once; see MayHaveHappened for what its error says.
+func (n *Node) Submit(p *Pending) {
+	p.node, p.arrived = n, time.Now()
+	if last := p.arrived.Add(n.config.MaxWait); p.Deadline.IsZero() || p.Deadline.After(last) {
+		p.Deadline = last
+	}
+	p.item = door.Item{Operation: p.Operation, Deadline: p.Deadline, Owner: (*pendingOwner)(p)}
+	if denied := n.refusedRetry(p); denied != nil {
+		p.item.Owner.Answer(denied, nil)
+		return
+	}
+	n.enter(&p.item)
+}
+
+// enter lets an item in, of this node's callers or of another node's.
+func (n *Node) enter(it *door.Item) {
+	var err error
+	if it.Size, err = batch.Size(it.Operation); err != nil {
+		it.Owner.Answer(refusal(logv1.Refusal_CAUSE_BAD_FIELD, "operation", err.Error()), nil)
+		return
+	}
+	if err := n.door.Admit(it); err != nil {
+		it.Owner.Answer(nil, err)
+		return
+	}
+	n.route(it)
+}
+
+// Cancel says that the caller of p has gone: p.Done is called with an error, if
+// it was not called before. Call it after Submit has returned.
+func (n *Node) Cancel(p *Pending) { n.door.Cancel(&p.item) }
+
+// hopsMax bounds how often an operation that was certainly not proposed is
+// handed to the next leader: two nodes that each take the other for the leader
+// must not play ball with it.
+const hopsMax = 3
+
+// route hands a waiting item to the leader: this node, or another.
+func (n *Node) route(it *door.Item) {
+	if n.proposer.enqueue(it) {
+		return
+	}
+	if it.Relayed {
+		n.door.Answer(it, nil, outcome.ErrNotLeader)
+		return
+	}
+	it.Hops++
+	if it.Hops <= hopsMax && n.forwarder.Enqueue(it) {
+		return
+	}
+	n.door.Answer(it, nil, n.leaderless())
+}
+
+// reroute sends a claimed item that certainly was not proposed on its way again.
+func (n *Node) reroute(it *door.Item) {
+	if n.door.Unclaim(it) {
+		n.route(it)
+	}
+}
+
+// Do submits one operation and waits for its result. A refusal comes back as a
+// *fsm.Refused. It returns soon after ctx ends; then, and with
+// ErrOutcomeUnknown, the operation may have happened (MayHaveHappened).
+func (n *Node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
+	type answer struct {
+		result *logv1.Result
+		err    error
+	}
+	done := make(chan answer, 1)
+	p := &Pending{Operation: op, Attempt: attempt, Done: func(r *logv1.Result, err error) {
+		done <- answer{r, err}
+	}}
+	if deadline, ok := ctx.Deadline(); ok {
+		p.Deadline = deadline
+	}
+	n.Submit(p)
+	var a answer
+	select {
+	case a = <-done:
+	case <-ctx.Done():
+		n.Cancel(p)
+		a = <-done
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) && errors.Is(a.err, context.Canceled) {
+			if MayHaveHappened(a.err) {
+				a.err = outcome.ErrDeadlineProposed
+			} else {
+				a.err = outcome.ErrDeadlineWaiting
+			}
+		}
+	}
+	if refused := a.result.GetRefusal(); refused != nil {
+		return nil, &fsm.Refused{Refusal: refused}
+	}
+	return a.result, a.err
+}
+
+// Acquire is shorthand for Do with an acquire.
+func (n *Node) Acquire(ctx context.Context, op *logv1.Acquire, attempt uint32) (*logv1.AcquireResult, error) {
+	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}, attempt)
+	return r.GetAcquire(), err
+}
+
+// Settle is shorthand for Do with a settle.
+func (n *Node) Settle(ctx context.Context, op *logv1.Settle) (*logv1.LeaseResult, error) {
+	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Settle{Settle: op}}, 0)
+	return r.GetLease(), err
+}
+
+// Release is shorthand for Do with a release.
+func (n *Node) Release(ctx context.Context, op *logv1.Release) (*logv1.LeaseResult, error) {
+	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Release{Release: op}}, 0)
+	return r.GetLease(), err
+}
+
+// Renew is shorthand for Do with a renewal.
+func (n *Node) Renew(ctx context.Context, op *logv1.Renew) (*logv1.LeaseResult, error) {
+	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Renew{Renew: op}}, 0)
+	return r.GetLease(), err
+}
+
+// ApplyLimits is shorthand for Do with a change of limits.
+func (n *Node) ApplyLimits(ctx context.Context, op *logv1.ApplyLimits) (*logv1.LimitsResult, error) {
+	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: op}}, 0)
+	return r.GetLimits(), err
+}
+
+// Adjust is shorthand for Do with an adjustment by hand.
+func (n *Node) Adjust(ctx context.Context, op *logv1.Adjust) (*logv1.AdjustResult, error) {
+	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Adjust{Adjust: op}}, 0)
+	return r.GetAdjust(), err
+}
+
+func refusal(cause logv1.Refusal_Cause, field, message string) *logv1.Result {
+	return &logv1.Result{Kind: &logv1.Result_Refusal{
+		Refusal: &logv1.Refusal{Cause: cause, Field: field, Message: message},
+	}}
+}

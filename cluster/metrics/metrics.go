@@ -1,0 +1,184 @@
+// Package metrics keeps a node's own figures and hands them to Prometheus, with
+// those of raft and its log store.
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	armon "github.com/armon/go-metrics"
+	armonprom "github.com/armon/go-metrics/prometheus"
+	hashi "github.com/hashicorp/go-metrics"
+	hashiprom "github.com/hashicorp/go-metrics/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+)
+
+// Set is the node's own figures. It counts whether or not anybody
+// registered it. Safe for concurrent use, but for Gauge and Register.
+type Set struct {
+	decisions  *prometheus.CounterVec
+	seconds    *prometheus.HistogramVec
+	entries    prometheus.Counter
+	operations prometheus.Histogram
+	commit     prometheus.Histogram
+	apply      prometheus.Histogram
+	pause      prometheus.Histogram
+	leader     prometheus.Gauge
+
+	registerer prometheus.Registerer
+	collectors []prometheus.Collector
+}
+
+// New returns a set at zero.
+func New() *Set {
+	// A commit takes from a third of a millisecond to seconds on a failing disk.
+	buckets := prometheus.ExponentialBuckets(0.0001, 2, 18)
+	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+	}
+	m := &Set{
+		decisions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "quorlease_decisions_total",
+			Help: "Acquires decided, by the first charge's limit and class and, where denied, the first reason.",
+		}, []string{"limit", "class", "decision", "reason", "source"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "quorlease_decision_seconds",
+			Help:    "Time from an acquire's arrival at this node to its decision.",
+			Buckets: buckets,
+		}, []string{"source"}),
+		entries: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "quorlease_log_entries_total", Help: "Log entries applied by this node.",
+		}),
+		operations: histogram("quorlease_entry_operations", "Operations in one log entry.",
+			prometheus.ExponentialBuckets(1, 2, 10)),
+		commit: histogram("quorlease_commit_seconds", "Time from proposing an entry to its result.", buckets),
+		apply:  histogram("quorlease_apply_seconds", "Time to apply one entry.", prometheus.ExponentialBuckets(1e-6, 4, 12)),
+		pause:  histogram("quorlease_snapshot_pause_seconds", "Time for which a snapshot stops applying.", buckets),
+		leader: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "quorlease_is_leader", Help: "1 while this node serves as the leader.",
+		}),
+	}
+	m.collectors = []prometheus.Collector{
+		m.decisions, m.seconds, m.entries, m.operations, m.commit, m.apply, m.pause, m.leader,
+	}
+	return m
+}
+
+// Gauge adds a figure that is read when somebody asks.
+func (m *Set) Gauge(name, help string, read func() float64) {
+	m.collectors = append(m.collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Register hands everything to r, raft's and the log store's own figures too.
+func (m *Set) Register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	m.registerer = r
+	for i, c := range m.collectors {
+		if err := r.Register(c); err != nil {
+			m.collectors = m.collectors[:i]
+			m.Unregister()
+			return fmt.Errorf("register metrics: %w", err)
+		}
+	}
+	sinks, err := registerLibraries(r)
+	m.collectors = append(m.collectors, sinks...)
+	if err != nil {
+		m.Unregister()
+		return fmt.Errorf("register raft's metrics: %w", err)
+	}
+	return nil
+}
+
+// Unregister takes everything back.
+func (m *Set) Unregister() {
+	if m.registerer == nil {
+		return
+	}
+	for _, c := range m.collectors {
+		m.registerer.Unregister(c)
+	}
+}
+
+// registerLibraries points the two metrics libraries, raft's and that of its
+// log store, at r. Both keep one global sink.
+func registerLibraries(r prometheus.Registerer) ([]prometheus.Collector, error) {
+	raftSink, err := hashiprom.NewPrometheusSinkFrom(hashiprom.PrometheusOpts{
+		Registerer: r, Name: "quorlease_raft_sink",
+	})
+	if err != nil {
+		return nil, err
+	}
+	sinks := []prometheus.Collector{raftSink}
+	boltSink, err := armonprom.NewPrometheusSinkFrom(armonprom.PrometheusOpts{
+		Registerer: r, Name: "quorlease_raft_boltdb_sink",
+	})
+	if err != nil {
+		return sinks, err
+	}
+	sinks = append(sinks, boltSink)
+	hc := hashi.DefaultConfig("quorlease")
+	hc.EnableHostname, hc.EnableRuntimeMetrics = false, false
+	_, hashiErr := hashi.NewGlobal(hc, raftSink)
+	ac := armon.DefaultConfig("quorlease")
+	ac.EnableHostname, ac.EnableRuntimeMetrics = false, false
+	_, armonErr := armon.NewGlobal(ac, boltSink)
+	return sinks, errors.Join(hashiErr, armonErr)
+}
+
+// Proposed counts an entry that was proposed, and how long its result took.
+func (m *Set) Proposed(operations int, took time.Duration) {
+	m.operations.Observe(float64(operations))
+	m.commit.Observe(took.Seconds())
+}
+
+// Applied counts an entry that was applied.
+func (m *Set) Applied(took time.Duration) {
+	m.entries.Inc()
+	m.apply.Observe(took.Seconds())
+}
+
+// SnapshotPause counts how long a snapshot stopped applying.
+func (m *Set) SnapshotPause(took time.Duration) { m.pause.Observe(took.Seconds()) }
+
+// Leads says whether this node serves as the leader.
+func (m *Set) Leads(yes bool) {
+	value := 0.0
+	if yes {
+		value = 1
+	}
+	m.leader.Set(value)
+}
+
+// Decided counts the answer to an acquire that entered here.
+func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.Duration) {
+	limit, decision, reason := "", "granted", ""
+	if charges := op.GetCharges(); len(charges) > 0 {
+		limit = charges[0].GetLimit()
+	}
+	if !result.GetGranted() {
+		decision = "denied"
+		if denials := result.GetDenials(); len(denials) > 0 {
+			reason = reasonLabels[denials[0].GetReason()]
+			if denials[0].GetLimit() != "" {
+				limit = denials[0].GetLimit()
+			}
+		}
+	}
+	m.decisions.WithLabelValues(limit, op.GetClass(), decision, reason, "consensus").Inc()
+	m.seconds.WithLabelValues("consensus").Observe(took.Seconds())
+}
+
+// reasonLabels are the reasons as labels, in lower case.
+var reasonLabels = func() map[logv1.Reason]string {
+	labels := make(map[logv1.Reason]string, len(logv1.Reason_name))
+	for number, name := range logv1.Reason_name {
+		labels[logv1.Reason(number)] = strings.ToLower(strings.TrimPrefix(name, "REASON_"))
+	}
+	return labels
+}()

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/grpc"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/peers"
+	"github.com/quorlease/quorlease/cluster/wire"
+)
+
+// self is what this node says of itself in handshakes.
+func (n *Node) self() (clusterID, raftID string) {
+	r := n.identity.Record()
+	return r.ClusterID, r.RaftID()
+}
+
+// configuration is raft's latest, empty before there is one.
+func (n *Node) configuration() raft.Configuration {
+	r := n.members.Load()
+	if r == nil {
+		return raft.Configuration{}
+	}
+	return r.GetConfiguration().Configuration()
+}
+
+// admitPeer decides who may talk to this node; the handshake has refused other
+// clusters before. raft checks nothing itself (R38): only members of its
+// configuration may speak raft, and before there is one those with whom this
+// node has promised to form a cluster. gRPC is open to nodes without a cluster
+// too, which look for one.
+func (n *Node) admitPeer(kind wire.Kind, clusterID, raftID string) error {
+	if n.members.Load() == nil {
+		return fmt.Errorf("%s is starting: %w", n.id, wire.ErrBusy)
+	}
+	if kind == wire.GRPC && clusterID == "" {
+		return nil
+	}
+	if n.isMember(raftID) {
+		return nil
+	}
+	if kind == wire.GRPC && n.identity.Record().ClusterID == "" {
+		return nil
+	}
+	return fmt.Errorf("%s %w of cluster %s", raftID, wire.ErrUnknownNode, n.identity.Record().ClusterID)
+}
+
+func (n *Node) isMember(raftID string) bool {
+	servers := n.configuration().Servers
+	if len(servers) > 0 {
+		return slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == raftID })
+	}
+	members := n.identity.Record().Members
+	return slices.ContainsFunc(members, func(m identity.Member) bool { return m.RaftID == raftID })
+}
+
+// expectedAt is the node that must answer at address, where one is known: an
+// address that another node now has must not be taken for it (R35).
+func (n *Node) expectedAt(address string) string {
+	for _, s := range n.configuration().Servers {
+		if string(s.Address) == address {
+			return string(s.ID)
+		}
+	}
+	return ""
+}
+
+// record is what clients need to find this node.
+func (n *Node) record() *logv1.NodeRecord {
+	return &logv1.NodeRecord{
+		RaftId: string(n.id), Name: n.config.ID, Peer: n.advertise,
+		Grpc: n.config.AdvertiseGRPC, Http: n.config.AdvertiseHTTP, Version: n.config.Version,
+	}
+}
+
+// openServer answers the other nodes' gRPC.
+func (n *Node) openServer(context.Context) error {
+	n.server = grpc.NewServer(
+		grpc.MaxRecvMsgSize(peers.MessageMax), grpc.MaxSendMsgSize(peers.MessageMax),
+		grpc.MaxConcurrentStreams(peerStreamsMax),
+	)
+	peerv1.RegisterPeerServer(n.server, &peerServer{node: n})
+	n.loops.Go(func() { _ = n.server.Serve(n.listener.GRPC()) })
+	return nil
+}
+
+// peerStreamsMax bounds what one peer may ask at a time: probes, reads and one
+// stream of operations.
+const peerStreamsMax = 256

@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/probe"
+)
+
+// openProber prepares to ask the other members who is there.
+func (n *Node) openProber(context.Context) error {
+	n.prober = probe.New(probe.Config{
+		Self: n.info, Peers: n.probed, Leader: n.leaderAge, Ask: n.ask, OnChange: n.quorumChanged,
+		Logger: n.logger.Named("probe"),
+	})
+	return nil
+}
+
+// info is what this node says of itself to its peers.
+func (n *Node) info() *peerv1.PeerInfo {
+	record := n.identity.Record()
+	_, leader := n.raft.LeaderWithID()
+	return &peerv1.PeerInfo{
+		RaftId: string(n.id), Name: n.config.ID, Peer: n.advertise,
+		Grpc: n.config.AdvertiseGRPC, Http: n.config.AdvertiseHTTP, Version: n.config.Version,
+		ClusterId: record.ClusterID, HasState: n.hasState(), BootstrapExpect: uint32(n.config.BootstrapExpect),
+		Leader: string(leader), Term: n.raft.CurrentTerm(),
+		AppliedIndex: n.raft.AppliedIndex(), LastIndex: n.raft.LastIndex(),
+		Known: n.known(), Reached: n.prober.View().Reached,
+	}
+}
+
+// hasState reports whether raft has anything it must not forget.
+func (n *Node) hasState() bool { return n.raft.CurrentTerm() > 0 || n.raft.LastIndex() > 0 }
+
+// probed are the members, or the addresses to join while there are none.
+func (n *Node) probed() []probe.Peer {
+	servers := n.configuration().Servers
+	peers := make([]probe.Peer, 0, len(servers)+len(n.config.Join))
+	for _, s := range servers {
+		peers = append(peers, probe.Peer{
+			RaftID: string(s.ID), Addr: string(s.Address), Voter: s.Suffrage == raft.Voter,
+		})
+	}
+	if len(servers) == 0 {
+		for _, address := range n.config.Join {
+			peers = append(peers, probe.Peer{Addr: address})
+		}
+	}
+	return peers
+}
+
+// leaderAge is the leader raft knows, and how long ago it was heard of.
+func (n *Node) leaderAge() probe.Leader {
+	_, id := n.raft.LeaderWithID()
+	if id == n.id {
+		return probe.Leader{RaftID: string(id)}
+	}
+	return probe.Leader{RaftID: string(id), Age: time.Since(n.raft.LastContact())}
+}
+
+// ask sends one probe.
+func (n *Node) ask(ctx context.Context, address string, from *peerv1.PeerInfo) (*peerv1.PeerInfo, error) {
+	client, err := n.peers.Client(address)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Probe(ctx, &peerv1.ProbeRequest{From: from})
+	if err != nil {
+		return nil, fmt.Errorf("probe %s: %w", address, err)
+	}
+	return response.GetSelf(), nil
+}
+
+// quorumChanged publishes incidents.
+func (n *Node) quorumChanged(c probe.Change) {
+	event := events.Event{Value: strconv.Itoa(len(c.View.Reached))}
+	reach := fmt.Sprintf("%d of %d voters are within reach", len(c.View.Reached), c.View.Voters)
+	switch c.Kind {
+	case probe.QuorumLost:
+		event.Kind, event.Severity, event.Text = events.QuorumLost, events.Critical, c.View.State.String()+": "+reach
+	case probe.QuorumRestored:
+		event.Kind, event.Severity, event.Text = events.QuorumRestored, events.Info, reach
+	case probe.FollowerLagging:
+		event.Kind, event.Severity = events.FollowerLagging, events.Warning
+		event.Value = strconv.FormatUint(c.Lag, 10)
+		event.Text = fmt.Sprintf("%s is %d entries behind", identity.NameOf(c.RaftID), c.Lag)
+	default:
+		return
+	}
+	n.events.Publish(event)
+}
+
+// quorum says whether operations can be decided.
+func (n *Node) quorum() Quorum {
+	view := n.prober.View()
+	switch {
+	case view.State == probe.HasLeader, view.State == probe.NoLeader && !n.leaderUnknown():
+		// The view may be a moment older than raft's knowledge.
+		return HasLeader
+	case view.State == probe.NoLeader, view.Voters == 0:
+		// Without voters the cluster is not formed yet: nobody is missing.
+		return NoLeader
+	default:
+		return NoQuorum
+	}
+}
+
+// leaderless names why there is nobody to decide.
+func (n *Node) leaderless() error {
+	if n.quorum() == NoQuorum {
+		return ErrNoQuorum
+	}
+	return ErrNoLeader
+}

@@ -1,0 +1,242 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/batch"
+	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/fsm"
+)
+
+const (
+	// tickEvery is how long a leader stamps nothing before it proposes a tick: an
+	// election loses the age of the last entry, so that must stay small (T2).
+	tickEvery = time.Second
+	// enqueueMax is how long raft may take to accept an entry. It bounds only
+	// the handing over (R1); the waiters have deadlines of their own.
+	enqueueMax = 5 * time.Second
+)
+
+// proposer turns operations into entries. It is the only user of raft.Apply.
+//
+// One goroutine proposes one entry at a time; what arrives meanwhile is the
+// next entry. Nothing is ever delayed to make an entry fuller: with one in
+// flight, load makes the entries larger by itself, and several in flight were
+// measured to be no faster.
+type proposer struct {
+	node *Node
+	// wake says that there is something to do.
+	wake chan struct{}
+
+	mu struct {
+		sync.Mutex
+		// queue is what waits, in order of arrival. It may hold operations that
+		// were answered meanwhile.
+		queue []*door.Item
+		// term is the term in which this node serves, 0 while it doesn't.
+		term uint64
+	}
+	// lastStamp is when the last entry was stamped, on the node's own clock.
+	lastStamp time.Time
+}
+
+func newProposer(n *Node) *proposer {
+	return &proposer{node: n, wake: make(chan struct{}, 1)}
+}
+
+// serve lets operations in: this node leads in term, its Barrier has passed and
+// its clock counts on alone.
+func (p *proposer) serve(term uint64) {
+	p.mu.Lock()
+	p.mu.term = term
+	p.mu.Unlock()
+	p.nudge()
+}
+
+// drop lets nothing in any more and sends what was not proposed elsewhere. A
+// queue must not survive its leadership: the waiters would be revived when the
+// node is elected again (T25).
+func (p *proposer) drop() {
+	p.mu.Lock()
+	p.mu.term = 0
+	queue := p.mu.queue
+	p.mu.queue = nil
+	p.mu.Unlock()
+	for _, it := range queue {
+		p.node.reroute(it)
+	}
+}
+
+// term is the term in which this node serves as the leader, 0 while it doesn't.
+func (p *proposer) term() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.term
+}
+
+// enqueue takes it for the next entry. It returns false when this node does not
+// serve as the leader.
+func (p *proposer) enqueue(it *door.Item) bool {
+	p.mu.Lock()
+	if p.mu.term == 0 {
+		p.mu.Unlock()
+		return false
+	}
+	p.mu.queue = append(p.mu.queue, it)
+	if len(p.mu.queue) > 2*p.node.config.MaxPending {
+		p.purgeLocked()
+	}
+	p.mu.Unlock()
+	p.nudge()
+	return true
+}
+
+// purgeLocked forgets what was answered while it waited. Only a proposer that
+// hangs lets so much pile up.
+func (p *proposer) purgeLocked() {
+	p.mu.queue = p.node.door.StillWaiting(p.mu.queue)
+}
+
+func (p *proposer) nudge() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run proposes until stop is closed.
+func (p *proposer) run(stop <-chan struct{}) {
+	timer := time.NewTimer(tickEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-p.wake:
+		case <-timer.C:
+		}
+		for p.step(stop) {
+		}
+		// The timer counts from the last stamp, not from now: idle wake-ups must
+		// not put the tick off.
+		timer.Reset(max(time.Millisecond, tickEvery-time.Since(p.lastStamp)))
+	}
+}
+
+// step proposes the next entry, if there is one, and reports whether to go on
+// at once.
+func (p *proposer) step(stop <-chan struct{}) bool {
+	select {
+	case <-stop:
+		return false
+	default:
+	}
+	b, term := p.next()
+	if term == 0 {
+		p.lastStamp = time.Now()
+		return false
+	}
+	if b.Len() == 0 && time.Since(p.lastStamp) < tickEvery {
+		return false
+	}
+	p.propose(b, term)
+	return b.Len() > 0
+}
+
+// next takes the operations of the next entry from the queue.
+func (p *proposer) next() (*batch.Batch[*door.Item], uint64) {
+	b := &batch.Batch[*door.Item]{}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.term == 0 {
+		return b, 0
+	}
+	taken := p.node.door.Claim(p.mu.queue, nil, func(it *door.Item) bool { return b.Add(it.Operation, it.Size, it) })
+	p.mu.queue = slices.Delete(p.mu.queue, 0, taken)
+	return b, p.mu.term
+}
+
+// propose stamps and proposes one entry, waits until its fate is known, and
+// answers its waiters.
+func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
+	n := p.node
+	if b.Len() > 0 && n.space.Low() {
+		p.fail(b, ErrDiskLow)
+		return
+	}
+	start := time.Now()
+	p.lastStamp = start
+	entry := &logv1.Entry{
+		Stamp:      int64(n.clock.Estimate()),
+		Wall:       start.UnixNano(),
+		Operations: b.Operations(),
+	}
+	// Every proposal gets a buffer of its own: raft's log cache, the replicators
+	// and the state machine all keep pointing at it (R5).
+	data, err := fsm.EncodeEntry(entry)
+	if err != nil {
+		n.fail(fmt.Errorf("%w: encode entry: %w", ErrProtected, err))
+		p.fail(b, ErrClosed)
+		return
+	}
+	// A stamp is good only in the term in which the clock counts on alone. The
+	// leadership may have been lost and won again unnoticed (T3).
+	if n.raft.CurrentTerm() != term {
+		p.settle(b, nil, outcome.ErrNotLeader)
+		return
+	}
+	future := n.raft.Apply(data, enqueueMax)
+	err = classify(future.Error())
+	var results []*logv1.Result
+	if err == nil {
+		// The state machine's own word is in the response, not in the error (R3).
+		results, err = future.Response().(*applied).unpack()
+	}
+	n.metrics.Proposed(b.Len(), time.Since(start))
+	p.settle(b, results, err)
+}
+
+// settle answers the waiters of an entry.
+func (p *proposer) settle(b *batch.Batch[*door.Item], results []*logv1.Result, err error) {
+	n := p.node
+	switch {
+	case err == nil:
+		if len(results) != b.Len() {
+			err = fmt.Errorf("%w: %d results for %d operations", ErrProtected, len(results), b.Len())
+			n.fail(err)
+			p.fail(b, ErrOutcomeUnknown)
+			return
+		}
+		n.door.AnswerAll(b.Waiters(), results)
+	case errors.Is(err, outcome.ErrNotLeader):
+		for _, it := range b.Waiters() {
+			n.reroute(it)
+		}
+	default:
+		p.fail(b, err)
+	}
+}
+
+// fail ends every waiter of an entry with the same error.
+func (p *proposer) fail(b *batch.Batch[*door.Item], err error) {
+	for _, it := range b.Waiters() {
+		p.node.door.Answer(it, nil, err)
+	}
+}
+
+// barrier waits until this node has applied everything that was committed
+// before, or has lost its leadership.
+func barrier(r *raft.Raft) error {
+	if err := r.Barrier(enqueueMax).Error(); err != nil {
+		return fmt.Errorf("wait for barrier: %w", err)
+	}
+	return nil
+}

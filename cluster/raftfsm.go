@@ -1,0 +1,194 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/clock"
+	"github.com/quorlease/quorlease/cluster/disk"
+	"github.com/quorlease/quorlease/cluster/metrics"
+	"github.com/quorlease/quorlease/cluster/progress"
+	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// raftFSM is where raft meets the state machine, and nowhere else.
+//
+// raft calls Apply, Snapshot and Restore from one goroutine; readers use view
+// from any.
+type raftFSM struct {
+	clock   *clock.Clock
+	metrics *metrics.Set
+	// onStep is told what an entry did, in order. It must not block.
+	onStep func(step)
+	// fail stops the node.
+	fail      func(error)
+	snapshots *disk.Snapshots
+	// desk is told, under mu, which of this node's retry reports are applied.
+	desk *retries.Desk
+
+	mu      sync.RWMutex
+	machine *fsm.Machine
+	// halted is why nothing is applied any more.
+	halted error
+
+	reached progress.Index
+	// sinceSnapshot counts the bytes of entries applied since the last snapshot.
+	sinceSnapshot atomic.Int64
+}
+
+// step is one applied entry, as observers see it.
+type step struct {
+	index   uint64
+	wall    time.Time
+	effects []fsm.Effect
+}
+
+// applied is what raft hands back for an entry.
+type applied struct {
+	results []*logv1.Result
+	err     error
+}
+
+// unpack returns what the state machine answered. An error means that this node
+// could not apply a committed entry: others may have.
+func (a *applied) unpack() ([]*logv1.Result, error) {
+	if a.err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrOutcomeUnknown, a.err)
+	}
+	return a.results, nil
+}
+
+func newRaftFSM(c *clock.Clock, m *metrics.Set) *raftFSM {
+	return &raftFSM{clock: c, metrics: m, machine: fsm.New()}
+}
+
+// Apply applies one committed entry. An entry that can't be read, or that a
+// newer program wrote, stops the node: to pass over it would be to diverge
+// (G9). From then on nothing is applied and no snapshot is taken.
+func (f *raftFSM) Apply(log *raft.Log) any {
+	if err := f.haltedBy(); err != nil {
+		return &applied{err: err}
+	}
+	entry, err := fsm.DecodeEntry(log.Data)
+	if err != nil {
+		return &applied{err: f.halt(fmt.Errorf("read log entry %d: %w", log.Index, err))}
+	}
+	start := time.Now()
+	f.mu.Lock()
+	results, effects := f.machine.Apply(log.Index, entry)
+	now := f.machine.Now()
+	for _, op := range entry.GetOperations() {
+		if report := op.GetReportRetries(); report != nil {
+			f.desk.Counter.Applied(report)
+		}
+	}
+	f.mu.Unlock()
+	f.clock.SetApplied(now)
+	f.sinceSnapshot.Add(int64(len(log.Data)))
+	f.metrics.Applied(time.Since(start))
+	if len(effects) > 0 {
+		f.onStep(step{index: log.Index, wall: time.Unix(0, entry.GetWall()), effects: effects})
+	}
+	f.reached.Advance(log.Index)
+	return &applied{results: results}
+}
+
+// halt stops applying and the node with it, and returns the error to give.
+func (f *raftFSM) halt(err error) error {
+	if errors.Is(err, fsm.ErrNewerVersion) {
+		err = fmt.Errorf("%w: a newer program wrote it, upgrade this node: %w", ErrProtected, err)
+	} else {
+		err = fmt.Errorf("%w: %w", ErrProtected, err)
+	}
+	f.mu.Lock()
+	f.halted = err
+	f.mu.Unlock()
+	f.fail(err)
+	return err
+}
+
+func (f *raftFSM) haltedBy() error {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.halted
+}
+
+// view calls read with the machine, which must not be kept. Entries are not
+// applied meanwhile.
+func (f *raftFSM) view(read func(*fsm.Machine)) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	read(f.machine)
+}
+
+// now is the estimate to read with: never below what was applied.
+func (f *raftFSM) now(m *fsm.Machine) bucket.Instant {
+	return max(f.clock.Estimate(), m.Now())
+}
+
+// Snapshot takes a copy-on-write handle; writing it out goes on beside Apply.
+func (f *raftFSM) Snapshot() (raft.FSMSnapshot, error) {
+	start := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.halted != nil {
+		return nil, f.halted
+	}
+	handle := f.machine.Snapshot()
+	f.sinceSnapshot.Store(0)
+	f.metrics.SnapshotPause(time.Since(start))
+	return &raftSnapshot{handle, f.snapshots}, nil
+}
+
+// Restore replaces the state, all of it or nothing, and anchors the clock to
+// the time in the snapshot (T39).
+func (f *raftFSM) Restore(source io.ReadCloser) error {
+	machine, err := fsm.Restore(source)
+	if err != nil {
+		err = fmt.Errorf("restore snapshot: %w", err)
+		if errors.Is(err, fsm.ErrNewerVersion) {
+			return f.halt(err)
+		}
+		return err
+	}
+	f.mu.Lock()
+	f.machine = machine
+	f.desk.Restored(machine)
+	f.mu.Unlock()
+	f.clock.SetApplied(machine.Now())
+	f.reached.Advance(machine.Index())
+	return nil
+}
+
+// raftSnapshot writes one snapshot.
+type raftSnapshot struct {
+	handle *fsm.Snapshot
+	store  *disk.Snapshots
+}
+
+// Persist implements raft.FSMSnapshot. It reads the snapshot back as soon as it
+// is complete: the log behind it is about to be deleted (R23).
+func (s *raftSnapshot) Persist(sink raft.SnapshotSink) error {
+	if err := s.store.Tighten(sink.ID()); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	if _, err := s.handle.WriteTo(sink); err != nil {
+		return errors.Join(fmt.Errorf("write snapshot: %w", err), sink.Cancel())
+	}
+	if err := sink.Close(); err != nil {
+		return fmt.Errorf("close snapshot: %w", err)
+	}
+	return s.store.Verify(sink.ID())
+}
+
+// Release implements raft.FSMSnapshot.
+func (s *raftSnapshot) Release() { s.handle.Release() }

@@ -1,0 +1,68 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// View calls read with the state machine and the authority time to read with.
+// The machine must not be kept or changed; entries are not applied meanwhile,
+// so read has to be short.
+//
+// With stale false it first asks the leader to confirm that it leads, and waits
+// until this node has applied what was committed at that moment: the read is as
+// fresh as the call. With stale true it reads what is here, at once, also
+// without a quorum. Errors: ErrNoLeader, ErrNoQuorum, ErrClosed, ctx's.
+func (n *Node) View(ctx context.Context, stale bool, read func(*fsm.Machine, bucket.Instant)) error {
+	if !stale {
+		index, err := n.readIndex(ctx)
+		if err != nil {
+			return err
+		}
+		if err := n.fsm.reached.Wait(ctx, index); err != nil {
+			return fmt.Errorf("wait for entry %d: %w", index, err)
+		}
+	}
+	n.fsm.view(func(m *fsm.Machine) { read(m, n.fsm.now(m)) })
+	return nil
+}
+
+// readIndex asks the leader, which may be this node.
+func (n *Node) readIndex(ctx context.Context) (uint64, error) {
+	if n.proposer.term() != 0 {
+		index, err := n.reads.Confirm(ctx)
+		if err != nil {
+			return 0, n.readFailure(ctx, err)
+		}
+		return index, nil
+	}
+	address, id := n.raft.LeaderWithID()
+	if id == "" || id == n.id {
+		return 0, n.leaderless()
+	}
+	client, err := n.peers.Client(string(address))
+	if err != nil {
+		return 0, n.readFailure(ctx, err)
+	}
+	response, err := client.ReadIndex(ctx, nil)
+	if err != nil {
+		return 0, n.readFailure(ctx, err)
+	}
+	if response.GetFailure() != nil {
+		return 0, n.readFailure(ctx, outcome.ErrorOf(response.GetFailure()))
+	}
+	return response.GetIndex(), nil
+}
+
+// readFailure names why a read could not be confirmed. A read changes nothing,
+// so its outcome is never unknown.
+func (n *Node) readFailure(ctx context.Context, cause error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w (%s)", n.leaderless(), cause)
+}

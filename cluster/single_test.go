@@ -1,0 +1,165 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/clustertest"
+	"github.com/quorlease/quorlease/fsm"
+)
+
+// One node, one acquire, through the door, the log, the disk and the state
+// machine, and back.
+func TestOneAcquire(t *testing.T) {
+	t.Parallel()
+	c := clustertest.New(t, 1, clustertest.Options{})
+	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+	if r := c.Decide("a", clustertest.Acquire("gpt", 1)); !r.GetGranted() {
+		t.Fatalf("got %v, want a grant", r)
+	}
+	r := c.Decide("a", clustertest.Acquire("gpt", 1))
+	if r.GetGranted() || len(r.GetDenials()) != 1 || r.GetDenials()[0].GetReason() != logv1.Reason_REASON_RATE {
+		t.Fatalf("got %v, want a denial for the rate", r)
+	}
+	_, err := c.Node("a").Acquire(t.Context(), clustertest.Acquire("other", 1), 0)
+	var refused *fsm.Refused
+	if !errors.As(err, &refused) || refused.GetCause() != logv1.Refusal_CAUSE_LIMIT_NOT_FOUND {
+		t.Fatalf("got %v, want limit not found", err)
+	}
+}
+
+// What was answered is there after a restart.
+func TestRestartKeepsEverything(t *testing.T) {
+	t.Parallel()
+	c := clustertest.New(t, 1, clustertest.Options{})
+	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 20))
+	lease := clustertest.Track("gpt", 3)
+	c.Decide("a", lease)
+	for range 10 {
+		c.Decide("a", clustertest.Acquire("gpt", 1))
+	}
+	before := c.Node("a").Status()
+	c.Stop("a")
+	c.Restart("a")
+	c.Leader()
+	if again := c.Decide("a", lease); !again.GetGranted() || !again.GetRepeated() {
+		t.Fatalf("the lease is gone: %v", again)
+	}
+	if n := clustertest.Granted(t, c.Node("a"), "gpt"); n != 7 {
+		t.Fatalf("%d granted after the restart, want the 7 that were left", n)
+	}
+	after := c.Node("a").Status()
+	if after.ClusterID != before.ClusterID || after.ClusterID == "" {
+		t.Fatalf("cluster %q became %q", before.ClusterID, after.ClusterID)
+	}
+}
+
+func TestR16DataDirectoryInUse(t *testing.T) {
+	t.Parallel()
+	c := clustertest.New(t, 1, clustertest.Options{})
+	config := c.Config("a")
+	config.Peer = "127.0.0.1:0"
+	_, err := cluster.Open(t.Context(), config)
+	if err == nil || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), c.Dir("a")) {
+		t.Fatalf("got %v, want that %s is in use", err, c.Dir("a"))
+	}
+}
+
+// append writes an entry behind the log of a node that does not run.
+func appendEntry(t *testing.T, dir string, data []byte) {
+	t.Helper()
+	store, err := raftboltdb.NewBoltStore(filepath.Join(dir, "raft.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	last, err := store.LastIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log raft.Log
+	if err := store.GetLog(last, &log); err != nil {
+		t.Fatal(err)
+	}
+	log.Index, log.Type, log.Data = last+1, raft.LogCommand, data
+	if err := store.StoreLog(&log); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An entry that a newer program wrote, or that was damaged, stops the node
+// rather than let it diverge (G9, R27).
+func TestR27UnreadableEntryStopsTheNode(t *testing.T) {
+	t.Parallel()
+	newer, err := fsm.EncodeEntry(&logv1.Entry{Stamp: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := append([]byte(nil), newer...)
+	newer[0] = 200
+	damaged[len(damaged)-1]++
+	for name, entry := range map[string]struct {
+		data []byte
+		want error
+	}{
+		"newer": {newer, fsm.ErrNewerVersion}, "damaged": {damaged, fsm.ErrCorrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clustertest.New(t, 1, clustertest.Options{})
+			c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+			c.Stop("a")
+			appendEntry(t, c.Dir("a"), entry.data)
+			n := c.Restart("a")
+			select {
+			case <-n.Done():
+			case <-time.After(20 * time.Second):
+				t.Fatal("the node goes on")
+			}
+			if err := n.Err(); !errors.Is(err, cluster.ErrProtected) || !errors.Is(err, entry.want) {
+				t.Fatalf("got %v, want %v and %v", err, cluster.ErrProtected, entry.want)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := n.Acquire(ctx, clustertest.Acquire("gpt", 1), 0); !errors.Is(err, cluster.ErrClosed) {
+				t.Fatalf("got %v, want %v", err, cluster.ErrClosed)
+			}
+		})
+	}
+}
+
+func TestR23SnapshotsAreTight(t *testing.T) {
+	t.Parallel()
+	c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
+		c.SnapshotBytes = 1
+	}})
+	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+	var found []string
+	c.Eventually("a snapshot", func() error {
+		var err error
+		found, err = filepath.Glob(filepath.Join(c.Dir("a"), "snapshots", "*", "state.bin"))
+		if err == nil && (len(found) == 0 || strings.Contains(found[0], ".tmp")) {
+			err = errors.New("there is none yet")
+		}
+		return err
+	})
+	for path := found[0]; path != filepath.Dir(c.Dir("a")); path = filepath.Dir(path) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %04o", path, info.Mode().Perm())
+		}
+	}
+}
