@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // applyAcquire grants every charge or none (G3): think on copies, then commit.
@@ -20,7 +20,7 @@ func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
 	if l := m.findLease(id); l != nil {
 		return m.repeatAcquire(l, op)
 	}
-	if err := m.plan.think(m, m.clock.now, op.GetClass(), op.GetCharges()); err != nil {
+	if err := m.plan.think(m, m.state.Now, op.GetClass(), op.GetCharges()); err != nil {
 		return refusal(err)
 	}
 	if op.GetTrack() {
@@ -45,35 +45,42 @@ func acquireResult(answer *logv1.AcquireResult) *logv1.Result {
 }
 
 func checkNames(op *logv1.Acquire) error {
-	if err := checkText("owner", op.GetOwner(), 0, maxText); err != nil {
+	if err := checkText("owner", op.GetOwner(), 0, state.MaxText); err != nil {
 		return err
 	}
-	if err := checkText("client", op.GetClient(), 0, maxText); err != nil {
+	if err := checkText("client", op.GetClient(), 0, state.MaxText); err != nil {
 		return err
 	}
-	return checkText("class", op.GetClass(), 0, maxText)
+	return checkText("class", op.GetClass(), 0, state.MaxText)
 }
 
 // repeatAcquire answers an acquire whose lease id is known: the same answer to
 // the same content, with the ttl that remains (G4, A18), and a conflict
 // otherwise; also where a release overtook it (T23).
-func (m *Machine) repeatAcquire(l *lease, op *logv1.Acquire) *logv1.Result {
+func (m *Machine) repeatAcquire(l *state.Lease, op *logv1.Acquire) *logv1.Result {
 	switch {
-	case l.unknown:
-		return refusal(refuse(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: was released before it was acquired",
-			l.id))
-	case l.content != sumAcquire(op):
-		return refusal(refuse(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: was used with other content", l.id))
+	case l.Unknown:
+		return refusal(conflict(l, "was released before it was acquired"))
+	case l.Content != sumAcquire(op):
+		return refusal(conflict(l, "was used with other content"))
 	}
 	answer := &logv1.AcquireResult{
-		Granted: true, Repeated: true, Tracked: true, State: l.state,
-		Charges: l.list(), Remaining: m.remaining(l),
+		Granted: true, Repeated: true, Tracked: true, State: l.State,
+		Charges: listCharges(l), Remaining: m.remaining(l),
 	}
-	if l.state == logv1.LeaseState_LEASE_STATE_OPEN {
-		answer.Ttl = max(0, int64(l.spendUntil-m.clock.now))
+	if l.Open() {
+		answer.Ttl = max(0, int64(l.SpendUntil-m.state.Now))
 	}
 	return acquireResult(answer)
 }
+
+// The tags keep the digests of requests apart. They are kept with leases: never
+// change one.
+const (
+	tagAcquire = 101
+	tagCharge  = 102
+	tagUsage   = 103
+)
 
 // sumAcquire is what two acquires of one lease id are compared by: everything
 // but the order of the charges.
@@ -100,7 +107,7 @@ func sumAcquire(op *logv1.Acquire) uint64 {
 // countLeases denies a tracked lease beyond the cap. There is room again when a
 // tombstone goes, or the lease that ends first has become one and goes.
 func (m *Machine) countLeases(p *plan) {
-	if int64(m.leases.Len()) < m.caps.GetLeases() {
+	if int64(m.state.Leases()) < m.state.Caps.GetLeases() {
 		return
 	}
 	denial := &logv1.Denial{Reason: logv1.Reason_REASON_LEASE_LIMIT, RetryAfter: m.leaseRoom()}
@@ -114,12 +121,11 @@ func (m *Machine) countLeases(p *plan) {
 }
 
 func (m *Machine) leaseRoom() int64 {
-	_, dead := m.deadLeases.Top()
-	at := bucket.Instant(dead)
-	if l, ends := m.openLeases.Top(); l != nil {
-		at = min(at, bucket.Instant(ends)+tombstoneLife)
+	_, at := m.state.FirstToForget()
+	if l, ends := m.state.FirstToSettle(); l != nil {
+		at = min(at, ends+state.TombstoneLife)
 	}
-	return roomIn(m.clock.now, at)
+	return roomIn(m.state.Now, at)
 }
 
 // commit writes what was thought, and nothing else does.
@@ -129,15 +135,15 @@ func (p *plan) commit(m *Machine) {
 		switch {
 		case t.lim.Limit.GetUnlimited():
 		case t.key == nil:
-			t.key = m.newKey(t.lim, t.name)
+			t.key = m.state.AddKey(t.lim, t.name)
 		default:
-			t.key = m.current(t.lim, t.key)
+			t.key = m.state.ChangeKey(t.lim, t.key)
 		}
 	}
 	for i := range p.lines {
 		l := &p.lines[i]
 		if l.dimension >= 0 {
-			p.targets[l.target].key.held(l.dimension).Bucket = l.after
+			p.targets[l.target].key.Held(l.dimension).Bucket = l.after
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
-	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // applyAdjust changes a level by hand. It is the one operation that may break the
@@ -15,16 +15,16 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := m.keys.Find(keyID{lim.ID, op.GetKey()})
+	k := m.state.FindKey(lim.ID, op.GetKey())
 	if k == nil {
 		if full := m.noRoom(lim); full != "" {
-			return nil, badField("key", "%q: %s", clip(op.GetKey()), full)
+			return nil, badField("key", "%q: %s", state.Clip(op.GetKey()), full)
 		}
-		k = m.newKey(lim, op.GetKey())
+		k = m.state.AddKey(lim, op.GetKey())
 	}
-	k = m.current(lim, k)
-	shape, b := lim.Now().Dimensions[d].Shape, &k.held(d).Bucket
-	b.Advance(shape, m.clock.now)
+	k = m.state.ChangeKey(lim, k)
+	shape, b := lim.Now().Dimensions[d].Shape, &k.Held(d).Bucket
+	b.Advance(shape, m.state.Now)
 	before := b.Remaining(shape)
 	value := "reset"
 	if op.GetReset_() {
@@ -49,7 +49,7 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 }
 
 // adjusted finds what an Adjust is about.
-func (m *Machine) adjusted(op *logv1.Adjust) (lim *limit, dimension int, err error) {
+func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, err error) {
 	switch change := op.GetChange().(type) {
 	case *logv1.Adjust_Add:
 		if n := change.Add; n == 0 || n < -bucket.MaxTokens || n > bucket.MaxTokens {
@@ -66,7 +66,7 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *limit, dimension int, err err
 	if err := checkText("reason", op.GetReason(), 1, maxReason); err != nil {
 		return nil, 0, err
 	}
-	if err := checkText("author", op.GetAuthor(), 0, maxText); err != nil {
+	if err := checkText("author", op.GetAuthor(), 0, state.MaxText); err != nil {
 		return nil, 0, err
 	}
 	lim, err = m.liveLimit(op.GetLimit(), op.GetKey())
@@ -75,39 +75,21 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *limit, dimension int, err err
 	}
 	dimension = lim.Now().Find(op.GetDimension())
 	if dimension < 0 || !lim.Now().Dimensions[dimension].Live() {
-		return nil, 0, badField("dimension", "%q: limit %q does not count it", clip(op.GetDimension()), lim.Name)
+		return nil, 0, badField("dimension", "%q: limit %q does not count it", state.Clip(op.GetDimension()), lim.Name)
 	}
 	return lim, dimension, nil
 }
 
-// liveLimit finds a configured limit and says whether the key suits it.
-func (m *Machine) liveLimit(name, key string) (*limit, error) {
-	if !lineage.IsName(name) {
-		return nil, badField("limit", "%q: is no name of a limit", clip(name))
-	}
-	lim := m.limits[name]
-	if lim == nil || !lim.live() {
-		return nil, refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, "limit", "%q: there is no such limit", name)
-	}
-	if err := checkText("key", key, 0, maxKey); err != nil {
-		return nil, err
-	}
-	if wrong := wrongKey(lim.Limit.GetKeyed(), key); wrong != "" {
-		return nil, badField("key", "%s", wrong)
-	}
-	return lim, nil
-}
-
 // noRoom says why the limit can't have one more key; empty where it can. A limit
 // without keys can have its one in any case.
-func (m *Machine) noRoom(lim *limit) string {
+func (m *Machine) noRoom(lim *state.Limit) string {
 	switch {
 	case !lim.Limit.GetKeyed():
 		return ""
-	case int64(lim.keys.Len()) >= lim.Limit.GetMaxKeys():
-		return fmt.Sprintf("limit %q has %d keys, at most %d", lim.Name, lim.keys.Len(), lim.Limit.GetMaxKeys())
-	case int64(m.keys.Len()) >= m.caps.GetKeys():
-		return fmt.Sprintf("there are %d keys over all limits, at most %d", m.keys.Len(), m.caps.GetKeys())
+	case int64(lim.Keys()) >= lim.Limit.GetMaxKeys():
+		return fmt.Sprintf("limit %q has %d keys, at most %d", lim.Name, lim.Keys(), lim.Limit.GetMaxKeys())
+	case int64(m.state.Keys()) >= m.state.Caps.GetKeys():
+		return fmt.Sprintf("there are %d keys over all limits, at most %d", m.state.Keys(), m.state.Caps.GetKeys())
 	}
 	return ""
 }

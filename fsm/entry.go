@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -10,15 +9,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-)
-
-// What a log entry or a snapshot can be besides readable. Either stops the node:
-// to pass over it would be to diverge (G9).
-var (
-	// ErrNewerVersion: a newer program wrote it.
-	ErrNewerVersion = errors.New("written by a newer version of the program")
-	// ErrCorrupt: it is not what was written.
-	ErrCorrupt = errors.New("corrupt")
 )
 
 // The envelope of an entry: the version, four bytes of CRC32C (Castagnoli) over

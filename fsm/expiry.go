@@ -1,8 +1,8 @@
 package fsm
 
 import (
-	"github.com/quorlease/quorlease/fsm/bucket"
-	"github.com/quorlease/quorlease/fsm/lineage"
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // sweepMost bounds how many records of each kind one entry expires or drops, so
@@ -16,225 +16,81 @@ const sweepMost = 1 << 15
 // follows from the state alone, so that every node does it in the same entry
 // (A11).
 func (m *Machine) sweep() {
-	m.sweepLeases()
-	m.sweepLimits()
-	m.sweepClients()
-}
-
-func (m *Machine) sweepLeases() {
-	now := int64(m.clock.now)
 	for range sweepMost {
-		l, at := m.openLeases.Top()
-		if at > now {
+		l, at := m.state.FirstToSettle()
+		if at > m.state.Now {
 			break
 		}
 		m.expire(l)
 	}
 	for range sweepMost {
-		l, at := m.deadLeases.Top()
-		if at > now {
+		l, at := m.state.FirstToForget()
+		if at > m.state.Now {
 			break
 		}
-		m.forgetLease(l)
+		m.state.ForgetLease(l)
 	}
+	m.sweepLimits()
+	m.state.ForgetSilent(sweepMost)
 }
 
 func (m *Machine) sweepLimits() {
 	for range sweepMost {
-		lim, at := m.dueLimits.Top()
-		if at > int64(m.clock.now) {
+		lim, at := m.state.FirstDueLimit()
+		if at > m.state.Now {
 			return
 		}
-		if k, due := lim.keys.Top(); due <= int64(m.clock.now) {
+		if k, due := lim.FirstDue(); due <= m.state.Now {
 			m.sweepKey(lim, k)
+		} else if lim.Live() {
+			m.state.SetLineage(lim, lim.Forget(m.state.Now))
 		} else {
-			m.sweepLimit(lim)
+			// It was deleted, and nothing is left to remember.
+			m.state.ForgetLimit(lim)
+			continue
 		}
-		if m.limitsByID[lim.ID] != nil {
-			m.dueLimits.Set(lim, int64(lim.due()))
-		}
+		m.state.RequeueLimit(lim)
 	}
 }
 
 // sweepKey drops a key that has become as one never seen. One that was full
 // under an old version of its limit goes on to the version now.
-func (m *Machine) sweepKey(lim *limit, k *key) {
-	k = m.current(lim, k)
-	if k.pristine(lim.Now(), m.clock.now) {
-		m.dropKey(lim, k)
+func (m *Machine) sweepKey(lim *state.Limit, k *state.Key) {
+	k = m.state.ChangeKey(lim, k)
+	if k.Pristine(lim.Now(), m.state.Now) {
+		m.state.DropKey(lim, k)
 		return
 	}
 	for i := range lim.Now().Dimensions {
-		k.held(i).Bucket.Advance(lim.Now().Dimensions[i].Shape, m.clock.now)
+		k.Held(i).Bucket.Advance(lim.Now().Dimensions[i].Shape, m.state.Now)
 	}
-	m.sealKey(k)
+	m.state.SealKey(k)
 }
 
-func (m *Machine) dropKey(lim *limit, k *key) {
-	k.touched = false
-	lim.keys.Remove(k)
-	lim.pass(k.passed, -1)
-	m.keys.Remove(k)
-}
-
-// sweepLimit forgets removed dimensions, or a limit that was deleted and of which
-// nothing is left to remember.
-func (m *Machine) sweepLimit(lim *limit) {
-	if lim.live() {
-		m.setLineage(lim, lim.Forget(m.clock.now))
-		return
+// findLease looks a lease up as it is now: one whose time is over has ended,
+// whether or not the sweep has come to it (T28).
+func (m *Machine) findLease(id state.LeaseID) *state.Lease {
+	l := m.state.FindLease(id)
+	if l != nil && l.Open() && m.state.Now >= l.SettleUntil {
+		l = m.expire(l)
 	}
-	m.dueLimits.Remove(lim)
-	m.sum -= lim.digest
-	delete(m.limits, lim.Name)
-	delete(m.limitsByID, lim.ID)
-}
-
-// touched lists the records that the entry has changed.
-type touched struct {
-	limits  []*limit
-	keys    []*key
-	leases  []*lease
-	clients []*client
-}
-
-// touchKey returns the key to change. Pointers to the key of before are void.
-func (m *Machine) touchKey(lim *limit, k *key) *key {
-	if k.touched {
-		return k
-	}
-	own := m.keys.Own(k)
-	if own != k {
-		lim.keys.Renew(own)
-	}
-	own.touched = true
-	m.sum -= own.digest
-	m.touched.keys = append(m.touched.keys, own)
-	m.touchLimit(lim)
-	return own
-}
-
-func (m *Machine) touchLimit(lim *limit) {
-	if !lim.touched {
-		lim.touched = true
-		m.touched.limits = append(m.touched.limits, lim)
-	}
-}
-
-// current returns the key to change, carried to the version now of its limit.
-func (m *Machine) current(lim *limit, k *key) *key {
-	k = m.touchKey(lim, k)
-	if now := lim.Now().Number; k.passed != now {
-		k.hold(lim.Carry(k.all(lim.At(k.passed)), k.passed))
-		lim.pass(k.passed, -1)
-		lim.pass(now, 1)
-		k.passed = now
-	}
-	return k
-}
-
-// newKey adds a key that was never seen.
-func (m *Machine) newKey(lim *limit, name string) *key {
-	k := &key{name: name, limit: lim.ID, passed: lim.Now().Number}
-	k.hold(lim.Now().Fresh(m.clock.now))
-	m.keys.Insert(k)
-	lim.keys.Set(k, int64(lineage.Never))
-	lim.pass(k.passed, 1)
-	return m.touchKey(lim, k)
-}
-
-// pass counts keys by the version that they have passed.
-func (l *limit) pass(version uint32, by int) {
-	l.passed[version] += by
-	if l.passed[version] == 0 {
-		delete(l.passed, version)
-	}
-}
-
-// seal ends an entry: what was touched gets its new digest and its new place in
-// what is due.
-func (m *Machine) seal() {
-	for _, k := range m.touched.keys {
-		m.sealKey(k)
-	}
-	for _, l := range m.touched.leases {
-		if l.touched {
-			l.touched = false
-			l.digest = l.sum()
-			m.sum += l.digest
-		}
-	}
-	for _, c := range m.touched.clients {
-		m.sealClient(c)
-	}
-	for _, lim := range m.touched.limits {
-		m.sealLimit(lim)
-	}
-	m.touched.reset()
-}
-
-func (m *Machine) sealKey(k *key) {
-	if !k.touched {
-		return
-	}
-	k.touched = false
-	lim := m.limitsByID[k.limit]
-	v := lim.At(k.passed)
-	k.digest = k.sum(v)
-	m.sum += k.digest
-	lim.keys.Set(k, int64(k.due(v)))
-}
-
-// sealLimit lets go of versions that every key has passed.
-func (m *Machine) sealLimit(lim *limit) {
-	if m.limitsByID[lim.ID] != lim {
-		return
-	}
-	first := lim.Versions[0].Number
-	for first < lim.Now().Number && lim.passed[first] == 0 {
-		first++
-	}
-	if first != lim.Versions[0].Number {
-		m.setLineage(lim, lim.Trim(first))
-	}
-	lim.touched = false
-	m.dueLimits.Set(lim, int64(lim.due()))
-}
-
-// setLineage changes what is known of a limit, and the state hash with it.
-func (m *Machine) setLineage(lim *limit, next *lineage.Lineage) {
-	m.sum -= lim.digest
-	lim.Lineage, lim.names = next, nil
-	lim.digest = sumLineage(next)
-	m.sum += lim.digest
-	m.touchLimit(lim)
-}
-
-// addLimit takes a new limit into the state.
-func (m *Machine) addLimit(l *lineage.Lineage) *limit {
-	lim := &limit{Lineage: l, passed: make(map[uint32]int)}
-	m.limits[l.Name] = lim
-	m.limitsByID[l.ID] = lim
-	m.setLineage(lim, l)
-	return lim
-}
-
-// reset keeps the lists for the next entry, unless they have become large.
-func (t *touched) reset() {
-	t.limits = emptied(t.limits)
-	t.keys = emptied(t.keys)
-	t.leases = emptied(t.leases)
-	t.clients = emptied(t.clients)
-}
-
-func emptied[T any](list []*T) []*T {
-	const keep = 8192
-	if cap(list) > keep {
+	if l != nil && !l.Open() && m.state.Now >= l.ForgetAt {
+		m.state.ForgetLease(l)
 		return nil
 	}
-	clear(list)
-	return list[:0]
+	return l
 }
 
-// expired says whether a time has come.
-func (m *Machine) expired(at bucket.Instant) bool { return m.clock.now >= at }
+// expire ends a lease that nobody settled: it is charged in full.
+func (m *Machine) expire(l *state.Lease) *state.Lease {
+	l = m.state.TouchLease(l)
+	for i := range l.Charges {
+		l.Charges[i].Used = max(l.Charges[i].Used, l.Charges[i].Amount)
+	}
+	m.state.EndLease(l, logv1.LeaseState_LEASE_STATE_EXPIRED, l.SettleUntil)
+	m.effect(Effect{
+		Kind: LeaseEnded, Client: l.Client, Value: "expired",
+		Limit: l.Charges[0].Limit, Key: l.Charges[0].KeyName, Dimension: l.Charges[0].Dimension,
+	})
+	return l
+}

@@ -60,11 +60,11 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 	if err != nil {
 		return nil, err
 	}
-	now = max(now, m.clock.now)
-	t := target{lim: lim, name: key, key: m.keys.Find(keyID{lim.ID, key})}
-	in := &Inspection{Limit: lim.Limit, Key: key, Seen: t.key != nil, Now: now, Keys: lim.keys.Len()}
+	now = max(now, m.state.Now)
+	t := target{lim: lim, name: key, key: m.state.FindKey(lim.ID, key)}
+	in := &Inspection{Limit: lim.Limit, Key: key, Seen: t.key != nil, Now: now, Keys: lim.Keys()}
 	if t.key != nil {
-		in.OpenLeases = int(t.key.leases)
+		in.OpenLeases = int(t.key.Leases)
 	}
 	for i := range lim.Now().Dimensions {
 		d := &lim.Now().Dimensions[i]
@@ -83,8 +83,8 @@ func (t *target) open(dimension uint32) int64 {
 	if t.key == nil {
 		return 0
 	}
-	if i := t.lim.At(t.key.passed).FindID(dimension); i >= 0 {
-		return t.key.held(i).Open
+	if i := t.lim.At(t.key.Passed).FindID(dimension); i >= 0 {
+		return t.key.Held(i).Open
 	}
 	return 0
 }
@@ -175,7 +175,7 @@ func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireRes
 		return nil, err
 	}
 	p := &plan{}
-	if err := p.think(m, max(now, m.clock.now), op.GetClass(), op.GetCharges()); err != nil {
+	if err := p.think(m, max(now, m.state.Now), op.GetClass(), op.GetCharges()); err != nil {
 		return nil, err
 	}
 	if len(p.denials) > 0 {
@@ -191,14 +191,14 @@ func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireRes
 func (m *Machine) Limits(name string) ([]*logv1.Limit, []*logv1.RetryBudget) {
 	var limits []*logv1.Limit
 	// The order does not matter: they are sorted below.
-	for _, lim := range m.limits {
-		if lim.live() && (name == "" || lim.Name == name) {
+	for lim := range m.state.AllLimits() {
+		if lim.Live() && (name == "" || lim.Name == name) {
 			limits = append(limits, lim.Limit)
 		}
 	}
 	slices.SortFunc(limits, func(a, b *logv1.Limit) int { return strings.Compare(a.GetName(), b.GetName()) })
 	var budgets []*logv1.RetryBudget
-	for _, b := range m.budgets.list {
+	for _, b := range m.state.Budgets() {
 		if name == "" || b.GetName() == name {
 			budgets = append(budgets, b)
 		}

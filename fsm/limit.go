@@ -10,6 +10,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // versionsMost is how many versions of a limit may wait for keys to pass them.
@@ -28,7 +29,7 @@ type change struct {
 type limitStep struct {
 	name string
 	// old is nil for a limit that was never seen or is forgotten.
-	old *limit
+	old *state.Limit
 	// before and after are nil where it is not configured.
 	before, after *logv1.Limit
 	lineage       *lineage.Lineage
@@ -41,13 +42,13 @@ func (m *Machine) applyLimits(op *logv1.ApplyLimits) (*logv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer := c.answer(m.revision)
+	answer := c.answer(m.state.Revision)
 	if len(answer.GetChanges()) > 0 {
 		m.commitLimits(c)
-		m.revision++
-		answer.Revision = m.revision
-		m.remember(&Revision{
-			Revision: m.revision, Now: m.clock.now, Wall: m.clock.wall, Author: op.GetAuthor(),
+		m.state.Revision++
+		answer.Revision = m.state.Revision
+		m.state.Remember(&Revision{
+			Revision: m.state.Revision, Now: m.state.Now, Wall: m.state.Wall, Author: op.GetAuthor(),
 			Changes: answer.GetChanges(),
 		})
 	}
@@ -61,7 +62,7 @@ func (m *Machine) PlanLimits(op *logv1.ApplyLimits) (*logv1.LimitsResult, error)
 	if err != nil {
 		return nil, err
 	}
-	answer := c.answer(m.revision)
+	answer := c.answer(m.state.Revision)
 	if len(answer.GetChanges()) > 0 {
 		answer.Revision++
 	}
@@ -69,11 +70,11 @@ func (m *Machine) PlanLimits(op *logv1.ApplyLimits) (*logv1.LimitsResult, error)
 }
 
 func (m *Machine) thinkLimits(op *logv1.ApplyLimits) (*change, error) {
-	if op != nil && op.ExpectedRevision != nil && op.GetExpectedRevision() != m.revision {
+	if op != nil && op.ExpectedRevision != nil && op.GetExpectedRevision() != m.state.Revision {
 		return nil, refuse(logv1.Refusal_CAUSE_REVISION_CHANGED, "expected_revision",
-			"%d: the revision is %d", op.GetExpectedRevision(), m.revision)
+			"%d: the revision is %d", op.GetExpectedRevision(), m.state.Revision)
 	}
-	if err := checkText("author", op.GetAuthor(), 0, maxText); err != nil {
+	if err := checkText("author", op.GetAuthor(), 0, state.MaxText); err != nil {
 		return nil, err
 	}
 	c := &change{}
@@ -89,8 +90,8 @@ func (m *Machine) thinkLimits(op *logv1.ApplyLimits) (*change, error) {
 			fresh++
 		}
 	}
-	if total := int64(len(m.limits) + fresh); fresh > 0 && total > m.caps.GetLimits() {
-		return nil, badField("limits", "%d with the deleted ones that are remembered: at most %d", total, m.caps.GetLimits())
+	if total := int64(m.state.Limits() + fresh); fresh > 0 && total > m.state.Caps.GetLimits() {
+		return nil, badField("limits", "%d with the deleted ones that are remembered: at most %d", total, m.state.Caps.GetLimits())
 	}
 	return c, nil
 }
@@ -101,7 +102,7 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 	named := make(map[string]bool)
 	for i, limit := range op.GetLimits() {
 		if named[limit.GetName()] {
-			return badField(at("limits", i, "name"), "%q: is there twice", clip(limit.GetName()))
+			return badField(at("limits", i, "name"), "%q: is there twice", state.Clip(limit.GetName()))
 		}
 		named[limit.GetName()] = true
 		step, err := m.thinkLimit(limit)
@@ -110,7 +111,7 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 			if !errors.As(err, &field) {
 				return err
 			}
-			return badField(at("limits", i, field.Field), "%s (limit %q)", field.Problem, clip(limit.GetName()))
+			return badField(at("limits", i, field.Field), "%s (limit %q)", field.Problem, state.Clip(limit.GetName()))
 		}
 		if step != nil {
 			c.limits = append(c.limits, *step)
@@ -118,20 +119,20 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 	}
 	for i, name := range op.GetDelete() {
 		if named[name] {
-			return badField(fmt.Sprintf("delete[%d]", i), "%q: is there twice", clip(name))
+			return badField(fmt.Sprintf("delete[%d]", i), "%q: is there twice", state.Clip(name))
 		}
 		named[name] = true
-		if old := m.limits[name]; old == nil || !old.live() {
+		if old := m.state.FindLimit(name); old == nil || !old.Live() {
 			return refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, fmt.Sprintf("delete[%d]", i),
-				"%q: there is no such limit", clip(name))
+				"%q: there is no such limit", state.Clip(name))
 		}
-		c.limits = append(c.limits, m.thinkDeletion(name))
+		c.limits = append(c.limits, m.thinkDeletion(m.state.FindLimit(name)))
 	}
 	if op.GetPrune() {
 		// The order does not matter: the steps are sorted below.
-		for name, old := range m.limits {
-			if old.live() && !named[name] {
-				c.limits = append(c.limits, m.thinkDeletion(name))
+		for old := range m.state.AllLimits() {
+			if old.Live() && !named[old.Name] {
+				c.limits = append(c.limits, m.thinkDeletion(old))
 			}
 		}
 	}
@@ -140,17 +141,17 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 }
 
 func (m *Machine) thinkLimit(limit *logv1.Limit) (*limitStep, error) {
-	if keys := limit.GetMaxKeys(); keys > m.caps.GetKeys() {
+	if keys := limit.GetMaxKeys(); keys > m.state.Caps.GetKeys() {
 		return nil, &lineage.FieldError{
-			Field: "max_keys", Problem: fmt.Sprintf("%d: must be from 1 to %d", keys, m.caps.GetKeys()),
+			Field: "max_keys", Problem: fmt.Sprintf("%d: must be from 1 to %d", keys, m.state.Caps.GetKeys()),
 		}
 	}
 	// A copy, so that nobody else can change it.
-	step := &limitStep{name: limit.GetName(), old: m.limits[limit.GetName()], after: proto.CloneOf(limit)}
+	step := &limitStep{name: limit.GetName(), old: m.state.FindLimit(limit.GetName()), after: proto.CloneOf(limit)}
 	if step.old == nil {
 		// Its number is given when the change is made.
 		var err error
-		step.lineage, err = lineage.New(0, step.after, m.clock.now)
+		step.lineage, err = lineage.New(0, step.after, m.state.Now)
 		return step, err
 	}
 	step.before = step.old.Limit
@@ -158,17 +159,16 @@ func (m *Machine) thinkLimit(limit *logv1.Limit) (*limitStep, error) {
 		return nil, nil
 	}
 	var err error
-	step.lineage, err = step.old.Change(step.after, m.clock.now)
+	step.lineage, err = step.old.Change(step.after, m.state.Now)
 	return step, err
 }
 
-func (m *Machine) thinkDeletion(name string) limitStep {
-	old := m.limits[name]
-	gone, err := old.Change(nil, m.clock.now)
+func (m *Machine) thinkDeletion(old *state.Limit) limitStep {
+	gone, err := old.Change(nil, m.state.Now)
 	if err != nil {
-		panic(fmt.Sprintf("fsm: limit %q of %d dimensions can't be deleted: %v", name, len(old.Now().Dimensions), err))
+		panic(fmt.Sprintf("fsm: limit %q of %d dimensions can't be deleted: %v", old.Name, len(old.Now().Dimensions), err))
 	}
-	return limitStep{name: name, old: old, before: old.Limit, lineage: gone}
+	return limitStep{name: old.Name, old: old, before: old.Limit, lineage: gone}
 }
 
 func (c *change) answer(revision uint64) *logv1.LimitsResult {
@@ -190,14 +190,13 @@ func (m *Machine) commitLimits(c *change) {
 	for _, step := range c.limits {
 		lim := step.old
 		if lim == nil {
-			step.lineage.ID = m.nextLimit
-			m.nextLimit++
-			lim = m.addLimit(step.lineage)
+			step.lineage.ID = m.state.NextLimit()
+			lim = m.state.AddLimit(step.lineage)
 		} else {
-			m.setLineage(lim, step.lineage)
+			m.state.SetLineage(lim, step.lineage)
 		}
 		if len(lim.Versions) > versionsMost {
-			m.passAll(lim)
+			m.state.PassAll(lim)
 		}
 		if step.after == nil {
 			m.effect(Effect{Kind: LimitDeleted, Limit: step.name})
@@ -206,12 +205,4 @@ func (m *Machine) commitLimits(c *change) {
 		m.effect(Effect{Kind: LimitChanged, Limit: step.name})
 	}
 	m.commitBudgets(c.budgets)
-}
-
-// passAll takes every key of the limit to the version now. The order does not
-// matter, and no key moves in the queue until the entry is sealed.
-func (m *Machine) passAll(lim *limit) {
-	for k := range lim.keys.All() {
-		m.current(lim, k)
-	}
 }

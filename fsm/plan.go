@@ -7,6 +7,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // plan is an acquire thought through on copies: what every charge would do, and
@@ -22,10 +23,10 @@ type plan struct {
 // target is one key of one limit that is charged, in one dimension or in
 // several.
 type target struct {
-	lim  *limit
+	lim  *state.Limit
 	name string
 	// key is nil for one never seen.
-	key *key
+	key *state.Key
 	// held is everything at the version now, where the key has still to pass
 	// versions or was never seen; else nil.
 	held []lineage.Held
@@ -52,8 +53,8 @@ type line struct {
 // request can't matter (A21).
 func (p *plan) think(m *Machine, now bucket.Instant, class string, charges []*logv1.Charge) error {
 	p.reset()
-	if n := len(charges); n < 1 || n > maxCharges {
-		return badField("charges", "%d: must be from 1 to %d", n, maxCharges)
+	if n := len(charges); n < 1 || n > state.MaxCharges {
+		return badField("charges", "%d: must be from 1 to %d", n, state.MaxCharges)
 	}
 	for i, c := range charges {
 		if err := checkCharge(i, c); err != nil {
@@ -105,8 +106,8 @@ func compareCharges(a, b *logv1.Charge) int {
 // resolve finds limit, key, dimension and class of a charge.
 func (p *plan) resolve(m *Machine, l *line, class string) error {
 	c := l.charge
-	lim := m.limits[c.GetLimit()]
-	if lim == nil || !lim.live() {
+	lim := m.state.FindLimit(c.GetLimit())
+	if lim == nil || !lim.Live() {
 		return refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, at("charges", l.position, "limit"),
 			"%q: there is no such limit", c.GetLimit())
 	}
@@ -125,7 +126,7 @@ func (p *plan) resolve(m *Machine, l *line, class string) error {
 	}
 	index, ok := lim.Now().Dimensions[l.dimension].Class(class)
 	if !ok {
-		return badField("class", "%q: limit %q has no such class", clip(class), c.GetLimit())
+		return badField("class", "%q: limit %q has no such class", state.Clip(class), c.GetLimit())
 	}
 	l.class = index
 	return nil
@@ -133,12 +134,12 @@ func (p *plan) resolve(m *Machine, l *line, class string) error {
 
 // target is the index of the key among the targets; lines of one key follow one
 // another.
-func (p *plan) target(m *Machine, lim *limit, name string) int {
+func (p *plan) target(m *Machine, lim *state.Limit, name string) int {
 	last := len(p.targets) - 1
 	if last >= 0 && p.targets[last].lim == lim && p.targets[last].name == name {
 		return last
 	}
-	p.targets = append(p.targets, target{lim: lim, name: name, key: m.keys.Find(keyID{lim.ID, name})})
+	p.targets = append(p.targets, target{lim: lim, name: name, key: m.state.FindKey(lim.ID, name)})
 	return last + 1
 }
 
@@ -164,14 +165,14 @@ func (p *plan) look(now bucket.Instant, l *line) {
 // bucket is a copy of the bucket of a dimension, at the version now.
 func (t *target) bucket(dimension int) bucket.Bucket {
 	v := t.lim.Now()
-	if t.key != nil && t.key.passed == v.Number {
-		return t.key.held(dimension).Bucket.Clone()
+	if t.key != nil && t.key.Passed == v.Number {
+		return t.key.Held(dimension).Bucket.Clone()
 	}
 	if t.key == nil {
 		return v.Dimensions[dimension].Pristine.Clone()
 	}
 	if t.held == nil {
-		t.held = t.lim.Carry(t.key.all(t.lim.At(t.key.passed)), t.key.passed)
+		t.held = t.lim.Carry(t.key.All(t.lim.At(t.key.Passed)), t.key.Passed)
 	}
 	return t.held[dimension].Bucket.Clone()
 }
@@ -207,7 +208,7 @@ func (p *plan) deny(l *line, reason logv1.Reason, wait int64) {
 // any case: a flood of keys must not shut it out.
 func (p *plan) countKeys(m *Machine, now bucket.Instant) {
 	fresh := 0
-	var before *limit
+	var before *state.Limit
 	ofLimit := 0
 	for i := range p.targets {
 		t := &p.targets[i]
@@ -221,12 +222,10 @@ func (p *plan) countKeys(m *Machine, now bucket.Instant) {
 		ofLimit++
 		due := lineage.Never
 		switch {
-		case int64(t.lim.keys.Len()+ofLimit) > t.lim.Limit.GetMaxKeys():
-			_, at := t.lim.keys.Top()
-			due = bucket.Instant(at)
-		case int64(m.keys.Len()+fresh) > m.caps.GetKeys():
-			_, at := m.dueLimits.Top()
-			due = bucket.Instant(at)
+		case int64(t.lim.Keys()+ofLimit) > t.lim.Limit.GetMaxKeys():
+			_, due = t.lim.FirstDue()
+		case int64(m.state.Keys()+fresh) > m.state.Caps.GetKeys():
+			_, due = m.state.FirstDueLimit()
 		default:
 			continue
 		}

@@ -3,7 +3,6 @@ package fsm
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -77,7 +76,7 @@ func (k EffectKind) String() string {
 }
 
 func (m *Machine) effect(e Effect) {
-	e.Index = m.index
+	e.Index = m.state.Index
 	m.effects = append(m.effects, e)
 }
 
@@ -111,13 +110,4 @@ func leaseResult(r *logv1.LeaseResult) *logv1.Result {
 func wholeMillis(wait int64) int64 {
 	const milli = int64(time.Millisecond)
 	return max(1, wait/milli+min(1, wait%milli)) * milli
-}
-
-// clip bounds what a message repeats of what it was given.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }

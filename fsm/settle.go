@@ -7,13 +7,14 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // unnamed stands for a charge that a list of usages does not name.
 const unnamed = -1
 
 // reported is what a request says of the charges of a lease, by their index.
-type reported [maxCharges]int64
+type reported [state.MaxCharges]int64
 
 // Renewals are for a millisecond to a day.
 const (
@@ -27,62 +28,57 @@ func (m *Machine) applySettle(op *logv1.Settle) (*logv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.unknown {
+	if l.Unknown {
 		return nil, conflict(l, "was released before it was acquired")
 	}
-	used, err := l.match(op.GetUsed())
+	used, err := match(l, op.GetUsed())
 	if err != nil {
 		return nil, err
 	}
 	if op.GetProgress() {
 		return m.progress(l, used)
 	}
-	for i := range l.charges {
+	for i := range l.Charges {
 		if used[i] == unnamed {
-			used[i] = l.charges[i].amount
+			used[i] = l.Charges[i].Amount
 		}
 	}
 	content := sumUsage(l, used)
-	switch l.state {
+	switch l.State {
 	case logv1.LeaseState_LEASE_STATE_SETTLED:
-		if l.settled != content {
+		if l.Settled != content {
 			return nil, conflict(l, "was settled with other usage")
 		}
 		return leaseResult(m.answer(l, true)), nil
 	case logv1.LeaseState_LEASE_STATE_RELEASED:
 		return nil, conflict(l, "was released")
 	}
-	l = m.touchLease(l)
+	l = m.state.TouchLease(l)
 	m.settle(l, used, content)
 	return leaseResult(m.answer(l, false)), nil
 }
 
 // settle books the usage. Of a lease that has ended unreported nothing comes
 // back, but an excess still counts.
-func (m *Machine) settle(l *lease, used reported, content uint64) {
-	for i := range l.charges {
-		c := &l.charges[i]
+func (m *Machine) settle(l *state.Lease, used reported, content uint64) {
+	for i := range l.Charges {
+		c := &l.Charges[i]
 		m.bookExcess(l, c, used[i])
-		if !l.open() {
-			c.used = used[i]
+		if !l.Open() {
+			c.Used = used[i]
 			continue
 		}
 		// Usage is cumulative: what progress has reported stays used.
-		c.used = max(used[i], c.used)
+		c.Used = max(used[i], c.Used)
 		m.refund(c)
 	}
-	l.settled = content
-	if l.open() {
-		m.endLease(l, logv1.LeaseState_LEASE_STATE_SETTLED, m.clock.now)
-		return
-	}
-	l.state = logv1.LeaseState_LEASE_STATE_SETTLED
-	m.keepTombstone(l, m.clock.now)
+	l.Settled = content
+	m.state.EndLease(l, logv1.LeaseState_LEASE_STATE_SETTLED, m.state.Now)
 }
 
 // progress books what is above the amounts, and leaves the rest alone.
-func (m *Machine) progress(l *lease, used reported) (*logv1.Result, error) {
-	switch l.state {
+func (m *Machine) progress(l *state.Lease, used reported) (*logv1.Result, error) {
+	switch l.State {
 	case logv1.LeaseState_LEASE_STATE_SETTLED:
 		return nil, conflict(l, "was settled")
 	case logv1.LeaseState_LEASE_STATE_RELEASED:
@@ -92,80 +88,80 @@ func (m *Machine) progress(l *lease, used reported) (*logv1.Result, error) {
 	return leaseResult(m.answer(l, false)), nil
 }
 
-func (m *Machine) bookProgress(l *lease, used reported) *lease {
-	for i := range l.charges {
-		if used[i] <= l.charges[i].used {
+func (m *Machine) bookProgress(l *state.Lease, used reported) *state.Lease {
+	for i := range l.Charges {
+		if used[i] <= l.Charges[i].Used {
 			continue
 		}
-		l = m.touchLease(l)
-		m.bookExcess(l, &l.charges[i], used[i])
-		l.charges[i].used = used[i]
+		l = m.state.TouchLease(l)
+		m.bookExcess(l, &l.Charges[i], used[i])
+		l.Charges[i].Used = used[i]
 	}
 	return l
 }
 
 // bookExcess takes usage above the amount from the bucket, or books it as debt.
 // Usage is cumulative: what was booked before is not booked again.
-func (m *Machine) bookExcess(l *lease, c *charge, used int64) {
-	extra := used - c.amount - c.excess
-	if extra <= 0 || c.limit == 0 {
+func (m *Machine) bookExcess(l *state.Lease, c *state.Charge, used int64) {
+	extra := used - c.Amount - c.Excess
+	if extra <= 0 || c.LimitID == 0 {
 		return
 	}
-	c.used = max(c.used, used)
-	c.excess += extra
+	c.Used = max(c.Used, used)
+	c.Excess += extra
 	beyond := extra
 	if lim, k := m.excessKey(c); k != nil {
-		d := lim.Now().FindID(c.dimension)
+		d := lim.Now().FindID(c.DimensionID)
 		if d >= 0 {
-			dimension, b := &lim.Now().Dimensions[d], &k.held(d).Bucket
-			b.Advance(dimension.Shape, m.clock.now)
-			class, _ := dimension.Class(c.class)
+			dimension, b := &lim.Now().Dimensions[d], &k.Held(d).Bucket
+			b.Advance(dimension.Shape, m.state.Now)
+			class, _ := dimension.Class(c.Class)
 			beyond = b.Excess(dimension.Shape, class, extra)
 		}
 	}
 	if beyond == 0 {
 		return
 	}
-	c.writtenOff += beyond
+	c.WrittenOff += beyond
 	m.effect(Effect{
-		Kind: DebtWrittenOff, Limit: c.limitName, Key: c.key, Dimension: c.dimensionName, Client: l.client,
+		Kind: DebtWrittenOff, Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension, Client: l.Client,
 		Value: fmt.Sprint(beyond),
-		Text:  fmt.Sprintf("usage of %d for a charge of %d: %d tokens are beyond the debt allowed", used, c.amount, beyond),
+		Text:  fmt.Sprintf("usage of %d for a charge of %d: %d tokens are beyond the debt allowed", used, c.Amount, beyond),
 	})
 }
 
 // excessKey is the key to book an excess on. One that was dropped after the
 // lease had ended comes back, where the cap lets it.
-func (m *Machine) excessKey(c *charge) (*limit, *key) {
-	lim, k := m.keyOf(c)
+func (m *Machine) excessKey(c *state.Charge) (*state.Limit, *state.Key) {
+	lim, k := m.state.KeyOf(c)
 	switch {
 	case lim == nil:
 		return nil, nil
 	case k != nil:
-		return lim, m.current(lim, k)
-	case int64(m.keys.Len()) >= m.caps.GetKeys() || !lim.live() || int64(lim.keys.Len()) >= lim.Limit.GetMaxKeys():
+		return lim, m.state.ChangeKey(lim, k)
+	case int64(m.state.Keys()) >= m.state.Caps.GetKeys() || !lim.Live() || int64(lim.Keys()) >= lim.Limit.GetMaxKeys():
 		return nil, nil
 	}
-	return lim, m.newKey(lim, c.key)
+	return lim, m.state.AddKey(lim, c.KeyName)
 }
 
 // refund gives back what was not used, as far as it can come back.
-func (m *Machine) refund(c *charge) {
-	back := min(c.amount-c.used, c.refundable)
-	lim, k := m.keyOf(c)
+func (m *Machine) refund(c *state.Charge) {
+	back := min(c.Amount-c.Used, c.Refundable)
+	lim, k := m.state.KeyOf(c)
 	if back <= 0 || k == nil {
 		return
 	}
-	k = m.current(lim, k)
-	d := lim.Now().FindID(c.dimension)
+	k = m.state.ChangeKey(lim, k)
+	d := lim.Now().FindID(c.DimensionID)
 	if d < 0 {
 		return
 	}
-	dimension, b := &lim.Now().Dimensions[d], &k.held(d).Bucket
-	b.Advance(dimension.Shape, m.clock.now)
-	class, known := dimension.Class(c.class)
-	took := rescale(c.took, c.tookUnit, dimension.Shape.Unit())
-	if !known || len(dimension.Classes) > 0 && c.class == "" {
+	dimension, b := &lim.Now().Dimensions[d], &k.Held(d).Bucket
+	b.Advance(dimension.Shape, m.state.Now)
+	class, known := dimension.Class(c.Class)
+	took := rescale(c.Took, c.TookUnit, dimension.Shape.Unit())
+	if !known || len(dimension.Classes) > 0 && c.Class == "" {
 		// The class is gone: nothing goes back to a sub-bucket of another.
 		took = 0
 	}
@@ -173,7 +169,7 @@ func (m *Machine) refund(c *charge) {
 	b.Refund(dimension.Shape, class, back, took)
 	// What the burst had no room for did not go back. In whole tokens the
 	// difference may be one less than what came, never more than was owed.
-	c.refunded = min(back, b.Remaining(dimension.Shape)-before)
+	c.Refunded = min(back, b.Remaining(dimension.Shape)-before)
 }
 
 // applyRelease gives a lease back unspent. Of an unknown id it leaves a
@@ -181,27 +177,27 @@ func (m *Machine) refund(c *charge) {
 func (m *Machine) applyRelease(op *logv1.Release) (*logv1.Result, error) {
 	id, err := checkLeaseID(op.GetLeaseId())
 	if err == nil {
-		err = checkText("owner", op.GetOwner(), 0, maxText)
+		err = checkText("owner", op.GetOwner(), 0, state.MaxText)
 	}
 	if err == nil {
-		err = checkText("client", op.GetClient(), 0, maxText)
+		err = checkText("client", op.GetClient(), 0, state.MaxText)
 	}
 	if err != nil {
 		return nil, err
 	}
 	l := m.findLease(id)
 	if l == nil {
-		if int64(m.leases.Len()) >= m.caps.GetLeases() {
+		if int64(m.state.Leases()) >= m.state.Caps.GetLeases() {
 			return nil, refuse(logv1.Refusal_CAUSE_LEASE_LIMIT, "lease_id",
-				"%x: is unknown, and there is no room to remember that: %d leases", id, m.caps.GetLeases())
+				"%x: is unknown, and there is no room to remember that: %d leases", id, m.state.Caps.GetLeases())
 		}
 		m.rememberRelease(id, op)
 		return nil, notFound(id)
 	}
-	if l.unknown || !l.belongsTo(op.GetOwner()) {
+	if l.Unknown || !belongsTo(l, op.GetOwner()) {
 		return nil, notFound(id)
 	}
-	switch l.state {
+	switch l.State {
 	case logv1.LeaseState_LEASE_STATE_SETTLED:
 		return nil, conflict(l, "was settled")
 	case logv1.LeaseState_LEASE_STATE_RELEASED:
@@ -210,22 +206,19 @@ func (m *Machine) applyRelease(op *logv1.Release) (*logv1.Result, error) {
 		// Nothing comes back after the end (T28).
 		return leaseResult(m.answer(l, false)), nil
 	}
-	l = m.touchLease(l)
-	for i := range l.charges {
-		m.refund(&l.charges[i])
+	l = m.state.TouchLease(l)
+	for i := range l.Charges {
+		m.refund(&l.Charges[i])
 	}
-	m.endLease(l, logv1.LeaseState_LEASE_STATE_RELEASED, m.clock.now)
+	m.state.EndLease(l, logv1.LeaseState_LEASE_STATE_RELEASED, m.state.Now)
 	return leaseResult(m.answer(l, false)), nil
 }
 
-func (m *Machine) rememberRelease(id leaseID, op *logv1.Release) {
-	l := &lease{
-		id: id, state: logv1.LeaseState_LEASE_STATE_RELEASED, unknown: true,
-		owner: op.GetOwner(), client: op.GetClient(),
-	}
-	m.leases.Insert(l)
-	m.keepTombstone(l, m.clock.now)
-	m.touchLease(l)
+func (m *Machine) rememberRelease(id state.LeaseID, op *logv1.Release) {
+	m.state.AddLease(&state.Lease{
+		ID: id, State: logv1.LeaseState_LEASE_STATE_RELEASED, Unknown: true,
+		Owner: op.GetOwner(), Client: op.GetClient(), ForgetAt: m.state.Now + state.TombstoneLife,
+	})
 }
 
 // applyRenew prolongs the time to settle, and never the time to spend (T12).
@@ -241,88 +234,59 @@ func (m *Machine) applyRenew(op *logv1.Renew) (*logv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.unknown {
+	if l.Unknown {
 		return nil, conflict(l, "was released before it was acquired")
 	}
-	used, err := l.match(op.GetUsed())
+	used, err := match(l, op.GetUsed())
 	if err != nil {
 		return nil, err
 	}
 	content := sumRenewal(l, op, used)
 	switch {
-	case op.GetSequence() == l.sequence && content == l.renewed:
+	case op.GetSequence() == l.Sequence && content == l.Renewed:
 		return leaseResult(m.answer(l, true)), nil
-	case op.GetSequence() == l.sequence:
-		return nil, conflict(l, fmt.Sprintf("renewal %d had other content", l.sequence))
-	case !l.open():
+	case op.GetSequence() == l.Sequence:
+		return nil, conflict(l, fmt.Sprintf("renewal %d had other content", l.Sequence))
+	case !l.Open():
 		return nil, conflict(l, "has ended")
-	case op.GetSequence() < l.sequence:
-		return nil, conflict(l, fmt.Sprintf("renewal %d came after renewal %d", op.GetSequence(), l.sequence))
+	case op.GetSequence() < l.Sequence:
+		return nil, conflict(l, fmt.Sprintf("renewal %d came after renewal %d", op.GetSequence(), l.Sequence))
 	}
-	l = m.touchLease(m.bookProgress(l, used))
-	l.sequence, l.renewed = op.GetSequence(), content
-	l.settleUntil = max(l.settleUntil, m.clock.now+bucket.Instant(op.GetTtl()))
-	m.openLeases.Set(l, int64(l.settleUntil))
+	l = m.state.TouchLease(m.bookProgress(l, used))
+	l.Sequence, l.Renewed = op.GetSequence(), content
+	m.state.RenewLease(l, max(l.SettleUntil, m.state.Now+bucket.Instant(op.GetTtl())))
 	return leaseResult(m.answer(l, false)), nil
 }
 
-func sumRenewal(l *lease, op *logv1.Renew, used reported) uint64 {
+func sumRenewal(l *state.Lease, op *logv1.Renew, used reported) uint64 {
 	sum := digest.New(tagUsage)
 	sum.Int(op.GetTtl())
 	sum.Word(sumUsage(l, used))
 	return sum.Value()
 }
 
-func sumUsage(l *lease, used reported) uint64 {
+func sumUsage(l *state.Lease, used reported) uint64 {
 	sum := digest.New(tagUsage)
-	for i := range l.charges {
+	for i := range l.Charges {
 		sum.Int(used[i])
 	}
 	return sum.Value()
 }
 
 // answer is what a lease says of itself.
-func (m *Machine) answer(l *lease, repeated bool) *logv1.LeaseResult {
+func (m *Machine) answer(l *state.Lease, repeated bool) *logv1.LeaseResult {
 	answer := &logv1.LeaseResult{
-		Repeated: repeated, State: l.state, Settlements: make([]*logv1.Settlement, len(l.charges)),
+		Repeated: repeated, State: l.State, Settlements: make([]*logv1.Settlement, len(l.Charges)),
 	}
-	if l.open() {
-		answer.Ttl = max(0, int64(l.settleUntil-m.clock.now))
+	if l.Open() {
+		answer.Ttl = max(0, int64(l.SettleUntil-m.state.Now))
 	}
-	for i := range l.charges {
-		c := &l.charges[i]
+	for i := range l.Charges {
+		c := &l.Charges[i]
 		answer.Settlements[i] = &logv1.Settlement{
-			Limit: c.limitName, Key: c.key, Dimension: c.dimensionName, Amount: c.amount,
-			Used: c.used, Refunded: c.refunded, Excess: c.excess, WrittenOff: c.writtenOff,
+			Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension, Amount: c.Amount,
+			Used: c.Used, Refunded: c.Refunded, Excess: c.Excess, WrittenOff: c.WrittenOff,
 		}
 	}
 	return answer
-}
-
-// ownLease finds a lease for somebody who may act on it. That of another is as
-// unknown as one that never was.
-func (m *Machine) ownLease(raw []byte, owner string) (*lease, error) {
-	id, err := checkLeaseID(raw)
-	if err == nil {
-		err = checkText("owner", owner, 0, maxText)
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := m.findLease(id)
-	if l == nil || !l.belongsTo(owner) {
-		return nil, notFound(id)
-	}
-	return l, nil
-}
-
-// belongsTo says who may act on a lease: its owner, and the operator.
-func (l *lease) belongsTo(owner string) bool { return owner == "" || owner == l.owner }
-
-func notFound(id leaseID) error {
-	return refuse(logv1.Refusal_CAUSE_LEASE_NOT_FOUND, "lease_id", "%x: there is no such lease", id)
-}
-
-func conflict(l *lease, what string) error {
-	return refuse(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: %s", l.id, what)
 }

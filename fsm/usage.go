@@ -3,11 +3,12 @@ package fsm
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // match finds the charges of the lease that a list of usages speaks of. Each
 // usage must speak of one at least, and no two of the same.
-func (l *lease) match(usages []*logv1.Usage) (reported, error) {
+func match(l *state.Lease, usages []*logv1.Usage) (reported, error) {
 	var used reported
 	for i := range used {
 		used[i] = unnamed
@@ -20,20 +21,20 @@ func (l *lease) match(usages []*logv1.Usage) (reported, error) {
 			return used, badField(at("used", i, "used"), "%d: must be from 0 to %d", u.GetUsed(), int64(bucket.MaxTokens))
 		}
 		found := false
-		for j := range l.charges {
-			if !speaksOf(u, &l.charges[j]) {
+		for j := range l.Charges {
+			if !speaksOf(u, &l.Charges[j]) {
 				continue
 			}
 			found = true
 			if used[j] != unnamed {
 				return used, badField(at("used", i, "dimension"), "%q: its charge of limit %q is named twice",
-					clip(u.GetDimension()), l.charges[j].limitName)
+					state.Clip(u.GetDimension()), l.Charges[j].Limit)
 			}
 			used[j] = u.GetUsed()
 		}
 		if !found {
 			return used, badField(at("used", i, "dimension"), "%q of limit %q and key %q: the lease has no such charge",
-				clip(u.GetDimension()), clip(u.GetLimit()), clip(u.GetKey()))
+				state.Clip(u.GetDimension()), state.Clip(u.GetLimit()), state.Clip(u.GetKey()))
 		}
 	}
 	return used, nil
@@ -41,9 +42,9 @@ func (l *lease) match(usages []*logv1.Usage) (reported, error) {
 
 // speaksOf: without limit and key a usage is about every charge of its
 // dimension.
-func speaksOf(u *logv1.Usage, c *charge) bool {
-	if u.GetDimension() != c.dimensionName {
+func speaksOf(u *logv1.Usage, c *state.Charge) bool {
+	if u.GetDimension() != c.Dimension {
 		return false
 	}
-	return u.GetLimit() == "" && u.GetKey() == "" || u.GetLimit() == c.limitName && u.GetKey() == c.key
+	return u.GetLimit() == "" && u.GetKey() == "" || u.GetLimit() == c.Limit && u.GetKey() == c.KeyName
 }

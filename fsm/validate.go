@@ -1,82 +1,59 @@
 package fsm
 
 import (
+	"errors"
 	"fmt"
-	"unicode"
-	"unicode/utf8"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // Bounds of what an operation may carry. The servers check the same; here they
 // keep a hostile or mistaken leader from filling the state (G10).
 const (
-	maxCharges = 16
-	maxUsages  = 64
-	maxKey     = 512
-	maxText    = 256
-	maxReason  = 512
+	maxUsages = 64
+	maxReason = 512
+	maxSlices = 8192
 )
 
-// leaseID is the id that a client drew.
-type leaseID [16]byte
-
-func checkLeaseID(id []byte) (leaseID, error) {
-	if len(id) != len(leaseID{}) {
-		return leaseID{}, badField("lease_id", "%d bytes: must be %d", len(id), len(leaseID{}))
+func checkLeaseID(id []byte) (state.LeaseID, error) {
+	if len(id) != len(state.LeaseID{}) {
+		return state.LeaseID{}, badField("lease_id", "%d bytes: must be %d", len(id), len(state.LeaseID{}))
 	}
-	return leaseID(id), nil
+	return state.LeaseID(id), nil
 }
 
-// checkText bounds a name that people chose: valid UTF-8 without control
-// characters.
+// checkText bounds a name that people chose.
 func checkText(field, text string, least, most int) error {
-	if len(text) < least || len(text) > most {
-		return badField(field, "%d bytes: must be from %d to %d", len(text), least, most)
-	}
-	if !printable(text) {
-		return badField(field, "%q: must be valid UTF-8 without control characters", clip(text))
-	}
-	return nil
+	return asRefusal("", state.CheckText(field, text, least, most))
 }
 
-// printable is most often ASCII.
-func printable(text string) bool {
-	for i := 0; i < len(text); i++ {
-		if c := text[i]; c < ' ' || c >= 0x7f {
-			return printableRunes(text[i:])
-		}
+// asRefusal makes a bad field out of the *state.FieldError of a check. prefix is
+// where in the operation the field is.
+func asRefusal(prefix string, err error) error {
+	var field *state.FieldError
+	if !errors.As(err, &field) {
+		return err
 	}
-	return true
-}
-
-func printableRunes(text string) bool {
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) {
-			return false
-		}
-		text = text[size:]
-	}
-	return true
+	return badField(prefix+field.Field, "%s", field.Problem)
 }
 
 // checkCharge looks at what can be seen without the state.
 func checkCharge(i int, c *logv1.Charge) error {
-	field := func(name string) string { return at("charges", i, name) }
 	switch {
-	case c == nil || !lineage.IsName(c.GetLimit()):
-		return badField(field("limit"), "%q: is no name of a limit", clip(c.GetLimit()))
+	case !lineage.IsName(c.GetLimit()):
+		return badField(at("charges", i, "limit"), "%q: is no name of a limit", state.Clip(c.GetLimit()))
 	case !lineage.IsWord(c.GetDimension()):
-		return badField(field("dimension"), "%q: is no name of a dimension", clip(c.GetDimension()))
+		return badField(at("charges", i, "dimension"), "%q: is no name of a dimension", state.Clip(c.GetDimension()))
 	case c.GetAmount() < 1 || c.GetAmount() > bucket.MaxTokens:
-		return badField(field("amount"), "%d: must be from 1 to %d", c.GetAmount(), int64(bucket.MaxTokens))
-	case len(c.GetKey()) > maxKey:
-		return badField(field("key"), "%d bytes: must be at most %d", len(c.GetKey()), maxKey)
-	case !printable(c.GetKey()):
-		return badField(field("key"), "%q: must be valid UTF-8 without control characters", clip(c.GetKey()))
+		return badField(at("charges", i, "amount"), "%d: must be from 1 to %d", c.GetAmount(), int64(bucket.MaxTokens))
+	case len(c.GetKey()) > state.MaxKey:
+		return badField(at("charges", i, "key"), "%d bytes: must be at most %d", len(c.GetKey()), state.MaxKey)
+	case !state.Printable(c.GetKey()):
+		return badField(at("charges", i, "key"), "%q: must be valid UTF-8 without control characters",
+			state.Clip(c.GetKey()))
 	}
 	return nil
 }
@@ -88,9 +65,27 @@ func wrongKey(keyed bool, key string) string {
 	case keyed && key == "":
 		return "none: the limit has one bucket a key"
 	case !keyed && key != "":
-		return fmt.Sprintf("%q: the limit has no keys", clip(key))
+		return fmt.Sprintf("%q: the limit has no keys", state.Clip(key))
 	}
 	return ""
+}
+
+// liveLimit finds a configured limit and says whether the key suits it.
+func (m *Machine) liveLimit(name, key string) (*state.Limit, error) {
+	if !lineage.IsName(name) {
+		return nil, badField("limit", "%q: is no name of a limit", state.Clip(name))
+	}
+	lim := m.state.FindLimit(name)
+	if lim == nil || !lim.Live() {
+		return nil, refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, "limit", "%q: there is no such limit", name)
+	}
+	if err := checkText("key", key, 0, state.MaxKey); err != nil {
+		return nil, err
+	}
+	if wrong := wrongKey(lim.Limit.GetKeyed(), key); wrong != "" {
+		return nil, badField("key", "%s", wrong)
+	}
+	return lim, nil
 }
 
 // at names a field of an element of a list.

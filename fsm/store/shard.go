@@ -36,7 +36,7 @@ func find[K comparable, R any, P Record[K, R]](s *shard[P], hash uint32, key K) 
 		return -1
 	}
 	for i := s.home(hash); s.cells[i].hash != 0; i = s.next(i) {
-		if s.cells[i].hash == hash && s.cells[i].record.ID() == key {
+		if s.cells[i].hash == hash && s.cells[i].record.Key() == key {
 			return i
 		}
 	}

@@ -25,8 +25,8 @@ import (
 // Record is what a table holds: a pointer to R with a key of type K.
 type Record[K comparable, R any] interface {
 	*R
-	// ID is the key. It never changes.
-	ID() K
+	// Key never changes.
+	Key() K
 	// Generation is where the table notes when the record was last copied.
 	Generation() *uint32
 	// Clone copies what may change.
@@ -66,10 +66,10 @@ func (t *Table[K, R, P]) Find(key K) P {
 
 // Insert adds a record whose key the table does not have.
 func (t *Table[K, R, P]) Insert(record P) {
-	at, hash := t.place(record.ID())
+	at, hash := t.place(record.Key())
 	s := t.own(at)
-	if find(s, hash, record.ID()) >= 0 {
-		panic(fmt.Sprintf("store: key %v is there already, %d records", record.ID(), t.count))
+	if find(s, hash, record.Key()) >= 0 {
+		panic(fmt.Sprintf("store: key %v is there already, %d records", record.Key(), t.count))
 	}
 	*record.Generation() = t.generation
 	s.insert(hash, record)
@@ -82,11 +82,11 @@ func (t *Table[K, R, P]) Own(record P) P {
 	if *record.Generation() == t.generation {
 		return record
 	}
-	at, hash := t.place(record.ID())
+	at, hash := t.place(record.Key())
 	s := t.own(at)
-	i := find(s, hash, record.ID())
+	i := find(s, hash, record.Key())
 	if i < 0 || s.cells[i].record != record {
-		panic(fmt.Sprintf("store: record %v is not in the table of %d", record.ID(), t.count))
+		panic(fmt.Sprintf("store: record %v is not in the table of %d", record.Key(), t.count))
 	}
 	fresh := P(record.Clone())
 	*fresh.Generation() = t.generation
@@ -96,11 +96,11 @@ func (t *Table[K, R, P]) Own(record P) P {
 
 // Remove takes the record out. It must be there.
 func (t *Table[K, R, P]) Remove(record P) {
-	at, hash := t.place(record.ID())
+	at, hash := t.place(record.Key())
 	s := t.own(at)
-	i := find(s, hash, record.ID())
+	i := find(s, hash, record.Key())
 	if i < 0 {
-		panic(fmt.Sprintf("store: record %v is not in the table of %d", record.ID(), t.count))
+		panic(fmt.Sprintf("store: record %v is not in the table of %d", record.Key(), t.count))
 	}
 	s.remove(i)
 	t.count--

@@ -1,4 +1,4 @@
-package fsm
+package state
 
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -9,17 +9,14 @@ import (
 // The tags keep records of different kinds apart. They are part of the state
 // hash: never change one.
 const (
-	tagMachine = iota + 1
-	tagLimit
-	tagBudget
-	tagKey
-	tagLease
-	tagClient
-	tagNode
-	tagRevision
-	tagAcquire
-	tagUsage
-	tagCharge
+	tagState    = 1
+	tagLimit    = 2
+	tagBudget   = 3
+	tagKey      = 4
+	tagLease    = 5
+	tagClient   = 6
+	tagNode     = 7
+	tagRevision = 8
 )
 
 func digestCaps(sum *digest.Sum, caps *logv1.Caps) {

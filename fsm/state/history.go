@@ -1,4 +1,4 @@
-package fsm
+package state
 
 import (
 	"slices"
@@ -12,8 +12,8 @@ import (
 // Bounds of the history. Of a change that is larger by itself only the names are
 // kept.
 const (
-	historyMost      = 256
-	historyBytesMost = 4 << 20
+	maxRevisions     = 256
+	maxRevisionBytes = 4 << 20
 )
 
 // Revision is one change of limits and retry budgets. It must not be changed.
@@ -33,10 +33,10 @@ type history struct {
 	bytes int
 }
 
-// remember adds a revision and forgets the oldest beyond the bounds.
-func (m *Machine) remember(r *Revision) {
+// Remember adds a revision and forgets the oldest beyond the bounds.
+func (s *State) Remember(r *Revision) {
 	r.size = revisionSize(r)
-	if r.size > historyBytesMost {
+	if r.size > maxRevisionBytes {
 		names := make([]*logv1.LimitChange, len(r.Changes))
 		for i, c := range r.Changes {
 			names[i] = &logv1.LimitChange{Name: c.GetName()}
@@ -44,17 +44,17 @@ func (m *Machine) remember(r *Revision) {
 		r.Changes = names
 		r.size = revisionSize(r)
 	}
-	m.history.list = append(m.history.list, r)
-	m.history.bytes += r.size
-	m.sum += sumRevision(r)
+	s.history.list = append(s.history.list, r)
+	s.history.bytes += r.size
+	s.sum += sumRevision(r)
 	gone := 0
-	for len(m.history.list)-gone > historyMost || m.history.bytes > historyBytesMost {
-		m.history.bytes -= m.history.list[gone].size
-		m.sum -= sumRevision(m.history.list[gone])
+	for len(s.history.list)-gone > maxRevisions || s.history.bytes > maxRevisionBytes {
+		s.history.bytes -= s.history.list[gone].size
+		s.sum -= sumRevision(s.history.list[gone])
 		gone++
 	}
 	if gone > 0 {
-		m.history.list = slices.Clone(m.history.list[gone:])
+		s.history.list = slices.Clone(s.history.list[gone:])
 	}
 }
 
@@ -70,8 +70,8 @@ func revisionSize(r *Revision) int {
 
 // History is the last n changes, the newest first; all that are kept where n is
 // 0.
-func (m *Machine) History(n int) []*Revision {
-	list := slices.Clone(m.history.list)
+func (s *State) History(n int) []*Revision {
+	list := slices.Clone(s.history.list)
 	slices.Reverse(list)
 	if n > 0 && n < len(list) {
 		list = list[:n]

@@ -1,0 +1,167 @@
+package state
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/fsm/window"
+)
+
+// Bounds of what the state holds. Operations are checked against them, and so are
+// snapshots, which may come from anywhere (G10).
+const (
+	// MaxKey is the longest key, in bytes.
+	MaxKey = 512
+	// MaxText is the longest of the other names that people choose, in bytes.
+	MaxText = 256
+	// MaxNodes bounds the members. Consensus gets slow long before.
+	MaxNodes = 64
+	// LastInstant bounds authority time, 146 years. Up to it any time that
+	// follows from now and a configured duration fits an int64.
+	LastInstant = bucket.Instant(1 << 62)
+
+	maxKeys    = 100_000_000
+	maxLeases  = 100_000_000
+	maxLimits  = 10_000
+	maxClients = 10_000_000
+
+	minWindow = int64(300 * time.Millisecond)
+	maxWindow = int64(7 * 24 * time.Hour)
+	minPause  = int64(time.Millisecond)
+	maxPause  = int64(24 * time.Hour)
+)
+
+// FieldError says which field can't be used, and why.
+type FieldError = lineage.FieldError
+
+func bad(field, format string, values ...any) error {
+	return &FieldError{Field: field, Problem: fmt.Sprintf(format, values...)}
+}
+
+// DefaultCaps are the caps until the cluster has formed, and where Form leaves
+// one out.
+func DefaultCaps() *logv1.Caps {
+	return &logv1.Caps{Keys: 1_000_000, Leases: 1_000_000, Limits: 1_000, Clients: 100_000}
+}
+
+// CheckCaps fills in what is left out. The error is a *FieldError.
+func CheckCaps(caps *logv1.Caps) (*logv1.Caps, error) {
+	full := DefaultCaps()
+	for _, one := range []struct {
+		field string
+		given int64
+		to    *int64
+		most  int64
+	}{
+		{"caps.keys", caps.GetKeys(), &full.Keys, maxKeys},
+		{"caps.leases", caps.GetLeases(), &full.Leases, maxLeases},
+		{"caps.limits", caps.GetLimits(), &full.Limits, maxLimits},
+		{"caps.clients", caps.GetClients(), &full.Clients, maxClients},
+	} {
+		if one.given < 0 || one.given > one.most {
+			return nil, bad(one.field, "%d: must be from 0 (the default) to %d", one.given, one.most)
+		}
+		if one.given > 0 {
+			*one.to = one.given
+		}
+	}
+	return full, nil
+}
+
+// IsClusterID says whether id is 32 lower-case hex digits.
+func IsClusterID(id string) bool {
+	return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
+}
+
+// CheckText bounds a name that people chose: valid UTF-8 without control
+// characters. The error is a *FieldError.
+func CheckText(field, text string, least, most int) error {
+	if len(text) < least || len(text) > most {
+		return bad(field, "%d bytes: must be from %d to %d", len(text), least, most)
+	}
+	if !Printable(text) {
+		return bad(field, "%q: must be valid UTF-8 without control characters", Clip(text))
+	}
+	return nil
+}
+
+// Printable says that text is valid UTF-8 without control characters. It is most
+// often ASCII.
+func Printable(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if c := text[i]; c < ' ' || c >= 0x7f {
+			return printableRunes(text[i:])
+		}
+	}
+	return true
+}
+
+func printableRunes(text string) bool {
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		if r == utf8.RuneError && size == 1 || unicode.IsControl(r) {
+			return false
+		}
+		text = text[size:]
+	}
+	return true
+}
+
+// Clip bounds what a message repeats of what it was given.
+func Clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+// CheckBudget says whether a retry budget can be used. The error is a
+// *FieldError.
+func CheckBudget(b *logv1.RetryBudget) error {
+	star := strings.IndexByte(b.GetClient(), '*')
+	switch {
+	case !lineage.IsName(b.GetName()):
+		return bad("name", "%q: is no name of a retry budget", Clip(b.GetName()))
+	case b.GetClient() == "" || len(b.GetClient()) > MaxText || !Printable(b.GetClient()):
+		return bad("client", "%q: must be 1 to %d bytes of valid UTF-8 without control characters",
+			Clip(b.GetClient()), MaxText)
+	case star >= 0 && star != len(b.GetClient())-1:
+		return bad("client", "%q: a star can only be the end", Clip(b.GetClient()))
+	case b.GetMaxFraction() < 0 || b.GetMaxFraction() >= retry.Whole:
+		return bad("max_fraction", "%d: must be from 0 to %d", b.GetMaxFraction(), retry.Whole-1)
+	case b.GetMinRequests() < 0 || b.GetMinRequests() > bucket.MaxTokens:
+		return bad("min_requests", "%d: must be from 0 to %d", b.GetMinRequests(), int64(bucket.MaxTokens))
+	case b.GetWindow() < minWindow || b.GetWindow() > maxWindow || b.GetWindow()%window.Slices != 0:
+		return bad("window", "%v: must be from %v to %v and a multiple of %v", time.Duration(b.GetWindow()),
+			time.Duration(minWindow), time.Duration(maxWindow), time.Duration(window.Slices))
+	case b.GetRetryAfter() < minPause || b.GetRetryAfter() > maxPause:
+		return bad("retry_after", "%v: must be from %v to %v", time.Duration(b.GetRetryAfter()),
+			time.Duration(minPause), time.Duration(maxPause))
+	}
+	return nil
+}
+
+// CheckNode says whether a member's record can be kept. The error is a
+// *FieldError.
+func CheckNode(n *logv1.NodeRecord) error {
+	if err := CheckText("node.raft_id", n.GetRaftId(), 1, MaxText); err != nil {
+		return err
+	}
+	for _, one := range []struct{ field, text string }{
+		{"node.name", n.GetName()}, {"node.peer", n.GetPeer()}, {"node.grpc", n.GetGrpc()},
+		{"node.http", n.GetHttp()}, {"node.version", n.GetVersion()},
+	} {
+		if err := CheckText(one.field, one.text, 0, MaxText); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package state
+
+import (
+	"iter"
+	"maps"
+
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/store"
+)
+
+// Limit is one limit at work: its lineage, and what follows from the keys.
+type Limit struct {
+	*lineage.Lineage
+	// keys are the keys that differ from a never-seen one, by when they may be
+	// dropped. What may never be is at the end.
+	keys store.Queue[*Key]
+	// passed counts keys by the version that they have passed.
+	passed map[uint32]int
+	// counted are what leases share.
+	counted []*Counted
+	place   int32
+	touched bool
+	digest  uint64
+}
+
+// Place and Before are for the queue of limits.
+func (l *Limit) Place() *int32        { return &l.place }
+func (l *Limit) Before(o *Limit) bool { return l.ID < o.ID }
+
+// Live says that the limit is configured, not only remembered.
+func (l *Limit) Live() bool { return l.Limit != nil }
+
+// Keys is the number of keys that differ from a never-seen one.
+func (l *Limit) Keys() int { return l.keys.Len() }
+
+// FirstDue is the first key that may be dropped, and when; lineage.Never where
+// none may.
+func (l *Limit) FirstDue() (*Key, bucket.Instant) {
+	k, at := l.keys.Top()
+	return k, bucket.Instant(at)
+}
+
+// Counted is the name of a dimension for the leases of it.
+func (l *Limit) Counted(d *lineage.Dimension) *Counted {
+	for _, c := range l.counted {
+		if c.DimensionID == d.ID {
+			return c
+		}
+	}
+	c := &Counted{LimitID: l.ID, DimensionID: d.ID, Limit: l.Name, Dimension: d.Spec.GetName()}
+	l.counted = append(l.counted, c)
+	return c
+}
+
+// due is when the sweep has something to do for the limit: drop a key, forget a
+// removed dimension, or forget a deleted limit when all is as if it had never
+// been.
+func (l *Limit) due() bucket.Instant {
+	_, at := l.FirstDue()
+	switch {
+	case l.Live():
+		return min(at, l.ForgetAt())
+	case l.keys.Len() > 0:
+		return at
+	}
+	return l.Now().FullAt()
+}
+
+// pass counts keys by the version that they have passed.
+func (l *Limit) pass(version uint32, by int) {
+	l.passed[version] += by
+	if l.passed[version] == 0 {
+		delete(l.passed, version)
+	}
+}
+
+// FindLimit returns the limit, which may be a deleted one, or nil.
+func (s *State) FindLimit(name string) *Limit { return s.limits[name] }
+
+// LimitByID returns the limit with a number, or nil.
+func (s *State) LimitByID(id uint32) *Limit { return s.limitsByID[id] }
+
+// AllLimits walks the limits in no particular order.
+func (s *State) AllLimits() iter.Seq[*Limit] {
+	// The order is up to the caller.
+	return maps.Values(s.limits)
+}
+
+// FirstDueLimit is the limit for which the sweep has something to do first, and
+// when.
+func (s *State) FirstDueLimit() (*Limit, bucket.Instant) {
+	lim, at := s.dueLimits.Top()
+	return lim, bucket.Instant(at)
+}
+
+// RequeueLimit finds the limit its place after the sweep has looked at it.
+func (s *State) RequeueLimit(lim *Limit) { s.dueLimits.Set(lim, int64(lim.due())) }
+
+// NextLimit draws the number of a new limit.
+func (s *State) NextLimit() uint32 {
+	s.nextLimit++
+	return s.nextLimit - 1
+}
+
+// AddLimit takes a new limit into the state.
+func (s *State) AddLimit(l *lineage.Lineage) *Limit {
+	lim := &Limit{Lineage: l, passed: make(map[uint32]int)}
+	s.limits[l.Name] = lim
+	s.limitsByID[l.ID] = lim
+	s.SetLineage(lim, l)
+	return lim
+}
+
+// SetLineage changes what is known of a limit.
+func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
+	s.sum -= lim.digest
+	lim.Lineage, lim.counted = next, nil
+	lim.digest = sumLineage(next)
+	s.sum += lim.digest
+	s.touchLimit(lim)
+}
+
+// ForgetLimit takes a limit without keys out of the state.
+func (s *State) ForgetLimit(lim *Limit) {
+	s.dueLimits.Remove(lim)
+	s.sum -= lim.digest
+	delete(s.limits, lim.Name)
+	delete(s.limitsByID, lim.ID)
+}
+
+// PassAll takes every key of the limit to the version now. The order does not
+// matter, and no key moves in the queue until the entry is sealed.
+func (s *State) PassAll(lim *Limit) {
+	for k := range lim.keys.All() {
+		s.ChangeKey(lim, k)
+	}
+}
+
+func (s *State) touchLimit(lim *Limit) {
+	if !lim.touched {
+		lim.touched = true
+		s.touched.limits = append(s.touched.limits, lim)
+	}
+}
+
+// sealLimit lets go of versions that every key has passed.
+func (s *State) sealLimit(lim *Limit) {
+	if s.limitsByID[lim.ID] != lim {
+		return
+	}
+	first := lim.Versions[0].Number
+	for first < lim.Now().Number && lim.passed[first] == 0 {
+		first++
+	}
+	if first != lim.Versions[0].Number {
+		s.SetLineage(lim, lim.Trim(first))
+	}
+	lim.touched = false
+	s.RequeueLimit(lim)
+}

@@ -1,0 +1,134 @@
+package state
+
+import (
+	"io"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/store"
+)
+
+// Snapshot is the state as it was, for writing it out while entries are applied.
+type Snapshot struct {
+	header   *logv1.SnapshotHeader
+	lineages []*lineage.Lineage
+	budgets  []*logv1.RetryBudget
+	nodes    []*logv1.NodeRecord
+	history  []*Revision
+	keys     store.Frozen[Key, *Key]
+	leases   store.Frozen[Lease, *Lease]
+	clients  store.Frozen[Client, *Client]
+}
+
+// Snapshot keeps the state as it is now, between entries. It copies lists of
+// shards, not what is in them: what changes later is copied when it changes.
+func (s *State) Snapshot() *Snapshot {
+	snapshot := &Snapshot{
+		header: &logv1.SnapshotHeader{
+			ClusterId: s.ClusterID, Caps: s.Caps, Now: int64(s.Now), Wall: s.Wall,
+			Revision: s.Revision, NextLimit: s.nextLimit, Hash: s.Hash(), Index: s.Index,
+		},
+		lineages: make([]*lineage.Lineage, 0, len(s.limits)),
+		budgets:  s.budgets.list,
+		nodes:    s.nodes,
+		history:  s.history.list,
+		keys:     s.keys.Freeze(),
+		leases:   s.leases.Freeze(),
+		clients:  s.clients.Freeze(),
+	}
+	// The order of records of one kind means nothing.
+	for _, lim := range s.limits {
+		snapshot.lineages = append(snapshot.lineages, lim.Lineage)
+	}
+	return snapshot
+}
+
+// Index is that of the last entry that the snapshot contains.
+func (s *Snapshot) Index() uint64 { return s.header.GetIndex() }
+
+// Release lets go of the state that was kept. A snapshot is not written after it.
+func (s *Snapshot) Release() { *s = Snapshot{header: s.header} }
+
+// WriteTo writes the snapshot. It may run beside everything that the state's
+// owner does.
+func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
+	out := newRecordWriter(w)
+	out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Header{Header: s.header}})
+	for _, l := range s.lineages {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Limit{Limit: l.Save()}})
+	}
+	for _, b := range s.budgets {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Budget{Budget: b}})
+	}
+	for _, n := range s.nodes {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Node{Node: n}})
+	}
+	for _, r := range s.history {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Revision{Revision: saveRevision(r)}})
+	}
+	s.writeKeys(out)
+	for l := range s.leases.All() {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Lease{Lease: saveLease(l)}})
+	}
+	for c := range s.clients.All() {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Client{Client: saveClient(c)}})
+	}
+	trailer := &logv1.SnapshotTrailer{Records: out.records}
+	out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})
+	return out.close()
+}
+
+// writeKeys uses one message for a million keys.
+func (s *Snapshot) writeKeys(out *recordWriter) {
+	byID := make(map[uint32]*lineage.Lineage, len(s.lineages))
+	for _, l := range s.lineages {
+		byID[l.ID] = l
+	}
+	one := &logv1.SnapshotKey{}
+	record := &logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Key{Key: one}}
+	for k := range s.keys.All() {
+		one.Limit, one.Name, one.Passed = k.LimitID, k.Name, k.Passed
+		one.Buckets = one.Buckets[:0]
+		for i := range byID[k.LimitID].At(k.Passed).Dimensions {
+			one.Buckets = append(one.Buckets, lineage.SaveBucket(&k.Held(i).Bucket))
+		}
+		out.write(record)
+	}
+}
+
+func saveRevision(r *Revision) *logv1.SnapshotRevision {
+	return &logv1.SnapshotRevision{
+		Revision: r.Revision, Now: int64(r.Now), Wall: r.Wall, Author: r.Author, Changes: r.Changes,
+	}
+}
+
+func saveLease(l *Lease) *logv1.SnapshotLease {
+	saved := &logv1.SnapshotLease{
+		Id: l.ID[:], Owner: l.Owner, Client: l.Client, State: l.State, Unknown: l.Unknown,
+		Content: l.Content, Settled: l.Settled, Renewed: l.Renewed, Sequence: l.Sequence,
+		SpendUntil: int64(l.SpendUntil), SettleUntil: int64(l.SettleUntil), ForgetAt: int64(l.ForgetAt),
+		Charges: make([]*logv1.SnapshotCharge, len(l.Charges)),
+	}
+	for i := range l.Charges {
+		c := &l.Charges[i]
+		saved.Charges[i] = &logv1.SnapshotCharge{
+			Limit: c.LimitID, Dimension: c.DimensionID, LimitName: c.Limit, DimensionName: c.Dimension,
+			Key: c.KeyName, Amount: c.Amount, Class: c.Class, Took: c.Took, TookUnit: c.TookUnit,
+			Refundable: c.Refundable, Used: c.Used, Refunded: c.Refunded, Excess: c.Excess, WrittenOff: c.WrittenOff,
+		}
+	}
+	return saved
+}
+
+func saveClient(c *Client) *logv1.SnapshotClient {
+	saved := &logv1.SnapshotClient{Name: c.Name, SliceLength: int64(c.slice)}
+	for i := range c.sources {
+		from := &c.sources[i]
+		source := &logv1.SnapshotSource{Node: from.node, Boot: from.boot}
+		from.counts.Walk(func(slice, total, retries int64) {
+			source.Counts = append(source.Counts, &logv1.SnapshotCount{Slice: slice, Total: total, Retries: retries})
+		})
+		saved.Sources = append(saved.Sources, source)
+	}
+	return saved
+}
