@@ -6,18 +6,18 @@ import (
 )
 
 // subjects are the buckets that are measured: without classes, and with four.
-func subjects(t testing.TB) map[string]*Shape {
-	t.Helper()
+func subjects(tb testing.TB) map[string]*Shape {
+	tb.Helper()
 	plain, err := NewShape(rate(1000, time.Minute, 1000))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	classes, err := NewShape(Spec{
 		Amount: 1000, Interval: time.Minute, Target: 7500, Burst: 1000, MaxDebt: 1000,
 		Classes: []ClassSpec{{5000, 500}, {2500, 200}, {1000, 100}, {}},
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return map[string]*Shape{"plain": plain, "classes": classes}
 }

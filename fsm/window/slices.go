@@ -11,6 +11,7 @@
 package window
 
 import (
+	"math"
 	"slices"
 	"sort"
 	"time"
@@ -56,11 +57,13 @@ type count struct {
 	slice, total, retries int64
 }
 
-// Add adds to the counts of a slice.
+// Add adds to the counts of a slice, neither of them negative. A count that
+// doesn't fit stays at math.MaxInt64, here and in Sum: one that overflowed would
+// give a client its budget back.
 func (c *Counts) Add(slice, total, retries int64) {
 	at := c.open(slice)
-	at.total += total
-	at.retries += retries
+	at.total = add(at.total, total)
+	at.retries = add(at.retries, retries)
 }
 
 // SetMax raises the counts of a slice to these where they are higher, each by
@@ -76,8 +79,8 @@ func (c *Counts) SetMax(slice, total, retries int64) {
 // count too: the estimate of time may step back. See Place.
 func (c *Counts) Sum(now int64) (total, retries int64) {
 	for _, one := range c.counts[c.first(now):] {
-		total += one.total
-		retries += one.retries
+		total = add(total, one.total)
+		retries = add(retries, one.retries)
 	}
 	return total, retries
 }
@@ -117,6 +120,14 @@ func (c *Counts) Walk(visit func(slice, total, retries int64)) {
 
 // Clone copies the counts.
 func (c *Counts) Clone() Counts { return Counts{counts: slices.Clone(c.counts)} }
+
+// add is a + b, or math.MaxInt64 where that does not fit.
+func add(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
 
 // first is the index of the first slice that is in the window.
 func (c *Counts) first(now int64) int { return c.search(now - Slices + 1) }
