@@ -170,6 +170,8 @@ func (n *Node) addGauges() {
 	n.metrics.Gauge("quorlease_disk_free_bytes", "Free space on the disk of the data directory.", func() float64 {
 		return float64(n.space.Last().Free)
 	})
+	n.metrics.Gauge("quorlease_disk_min_free_bytes", "Free space below which the leader proposes nothing more.",
+		func() float64 { return float64(n.space.Last().Need) })
 }
 
 func (n *Node) counts() (keys, leases int) {
@@ -194,3 +196,13 @@ func (n *Node) lag() float64 {
 // applied everything that was committed before. Another may have been elected
 // since.
 func (n *Node) Leads() bool { return n.proposer.term() != 0 }
+
+// FirstIndex is the index of the first entry that is still in the log, 0 where
+// the log is empty or can't be read.
+func (n *Node) FirstIndex() uint64 {
+	first, err := n.stores.Log.FirstIndex()
+	if err != nil {
+		return 0
+	}
+	return first
+}
