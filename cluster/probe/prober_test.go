@@ -311,6 +311,13 @@ func TestLag(t *testing.T) {
 			t.Errorf("of c: got %+v, %v", m, ok)
 		}
 	})
+	bubbled(t, "R13_a_follower_that_is_gone_does_not_lag", func(t *testing.T, b *bubble) {
+		b.set(time.Second, func() { b.last["a"], b.applied["a"], b.applied["b"] = 1000, 1000, 1000 })
+		b.set(time.Minute, func() { b.isolate("c") })
+		if got := b.took(); got != "" {
+			t.Errorf("got %q, want silence", got)
+		}
+	})
 	bubbled(t, "the_age_of_an_answer_is_no_lag", func(t *testing.T, b *bubble) {
 		// 10,000 entries a second, all applied at once everywhere.
 		for i := range uint64(200) {
