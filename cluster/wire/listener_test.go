@@ -178,7 +178,7 @@ func TestBounds(t *testing.T) {
 	})
 	t.Run("idle_strangers_push_out_one_another", func(t *testing.T) {
 		t.Parallel()
-		p := newPair(t, func(l *Config, _ *DialerConfig) { l.PendingMax = 8 })
+		p := newPair(t, func(l *Config, _ *DialerConfig) { l.PendingMax, l.Timeout = 8, time.Minute })
 		p.echo(t)
 		first := p.raw(t)
 		for range 100 {
