@@ -69,7 +69,8 @@ func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 }
 
 // ownLease finds a lease for somebody who may act on it: its owner, or the
-// operator. That of another is as unknown as one that never was.
+// operator. That of another is as unknown as one that never was, and so is the
+// mark of a release.
 func (m *Machine) ownLease(raw []byte, owner string) (*state.Lease, error) {
 	id, err := checkLeaseID(raw)
 	if err == nil {
@@ -79,7 +80,7 @@ func (m *Machine) ownLease(raw []byte, owner string) (*state.Lease, error) {
 		return nil, err
 	}
 	l := m.findLease(id)
-	if l == nil || !belongsTo(l, owner) {
+	if l == nil || l.Unknown || !belongsTo(l, owner) {
 		return nil, notFound(id)
 	}
 	return l, nil

@@ -125,3 +125,7 @@ func Restore(source io.Reader) (*Machine, error) {
 	}
 	return &Machine{state: restored}, nil
 }
+
+// Recount is the state hash computed from every record anew: what Hash must be,
+// at the price of walking the state. It is for checks.
+func (m *Machine) Recount() uint64 { return m.state.Recount() }

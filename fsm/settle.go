@@ -28,9 +28,6 @@ func (m *Machine) applySettle(op *logv1.Settle) (*logv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.Unknown {
-		return nil, conflict(l, "was released before it was acquired")
-	}
 	used, err := match(l, op.GetUsed())
 	if err != nil {
 		return nil, err
@@ -233,9 +230,6 @@ func (m *Machine) applyRenew(op *logv1.Renew) (*logv1.Result, error) {
 	l, err := m.ownLease(op.GetLeaseId(), op.GetOwner())
 	if err != nil {
 		return nil, err
-	}
-	if l.Unknown {
-		return nil, conflict(l, "was released before it was acquired")
 	}
 	used, err := match(l, op.GetUsed())
 	if err != nil {
