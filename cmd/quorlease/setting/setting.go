@@ -36,11 +36,14 @@ func FromEnvironment(flags *pflag.FlagSet) {
 	})
 }
 
+// HasEnvironment says whether the environment may set a flag.
+func HasEnvironment(f *pflag.Flag) bool { return len(f.Annotations[environmentKey]) > 0 }
+
 // Environment sets the flags that the command line did not.
 func Environment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Changed || len(f.Annotations[environmentKey]) == 0 || failed != nil {
+		if f.Changed || !HasEnvironment(f) || failed != nil {
 			return
 		}
 		name := EnvironmentName(f.Name)
@@ -116,7 +119,7 @@ func mappingValues(body ast.Node) ([]*ast.MappingValueNode, error) {
 func fillFromEntry(flags *pflag.FlagSet, entry *ast.MappingValueNode) error {
 	key := entry.Key.GetToken().Value
 	f := flags.Lookup(key)
-	if f == nil || len(f.Annotations[environmentKey]) == 0 || key == "config" {
+	if f == nil || !HasEnvironment(f) || key == "config" {
 		return fmt.Errorf("%s: unknown setting %q; the names are those of the flags", place(entry.Key), key)
 	}
 	if isSet(f) {

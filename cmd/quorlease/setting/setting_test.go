@@ -64,8 +64,9 @@ func TestPrecedence(t *testing.T) {
 	if v.expect != 3 || !v.plain {
 		t.Errorf("bootstrap-expect %d, insecure %t: the file must win over the default", v.expect, v.plain)
 	}
-	if v.timeout != time.Second || flags.Lookup("command-line-only").Value.String() != "" {
-		t.Errorf("timeout %s, command-line-only %q: must keep the default", v.timeout, flags.Lookup("command-line-only").Value)
+	other := flags.Lookup("command-line-only").Value.String()
+	if v.timeout != time.Second || other != "" {
+		t.Errorf("timeout %s, command-line-only %q: must keep the default", v.timeout, other)
 	}
 }
 

@@ -27,6 +27,12 @@ type Spec struct {
 type Config struct {
 	// Output gets the children's lines, one at a time.
 	Output io.Writer
+	// Similar is how long a line is held back, and counted, that differs from an
+	// earlier one of the same child in numbers only. Zero: not at all.
+	Similar time.Duration
+	// MuteStop drops what the children log once Close has begun: those that are
+	// stopped together complain of one another.
+	MuteStop bool
 	// Restart decides whether a child that ended with this exit code (-1: by a
 	// signal) is started again. Nil: never.
 	Restart func(code int) bool
@@ -58,6 +64,7 @@ type Event struct {
 // Group is a set of children. It is safe for concurrent use.
 type Group struct {
 	config Config
+	lines  *sink
 	events chan Event
 	closed chan struct{}
 	once   sync.Once
@@ -73,15 +80,15 @@ type Group struct {
 func Start(config Config, specs []Spec) (*Group, error) {
 	g := &Group{
 		config: config,
+		lines:  &sink{out: config.Output, similar: config.Similar, kinds: map[string]*kind{}},
 		// Room for what happens before the caller begins to listen. A slow
 		// listener delays only the goroutine of the child in question.
 		events:  make(chan Event, 4*len(specs)),
 		closed:  make(chan struct{}),
 		running: map[string]*os.Process{},
 	}
-	var out sync.Mutex
 	for _, spec := range specs {
-		c := &child{group: g, spec: spec, lines: &lineWriter{out: config.Output, mu: &out, prefix: spec.Name + " | "}}
+		c := &child{group: g, spec: spec, lines: &lineWriter{sink: g.lines, prefix: spec.Name + " | "}}
 		started := make(chan error, 1)
 		g.wait.Go(func() { c.run(started) })
 		if err := <-started; err != nil {
@@ -116,7 +123,12 @@ func (g *Group) Running() int {
 // Close asks every child to stop, kills what still runs after the grace, and
 // returns when all have ended. It is idempotent.
 func (g *Group) Close() {
-	g.once.Do(func() { close(g.closed) })
+	g.once.Do(func() {
+		if g.config.MuteStop {
+			g.lines.mute()
+		}
+		close(g.closed)
+	})
 	ended := make(chan struct{})
 	go func() {
 		g.wait.Wait()

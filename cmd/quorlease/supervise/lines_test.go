@@ -3,8 +3,8 @@ package supervise
 import (
 	"bytes"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 )
 
 func TestLineWriter(t *testing.T) {
@@ -25,7 +25,7 @@ func TestLineWriter(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			w := &lineWriter{prefix: "n1 | ", out: &out, mu: &sync.Mutex{}}
+			w := &lineWriter{prefix: "n1 | ", sink: &sink{out: &out}}
 			for _, s := range row.writes {
 				if n, err := w.Write([]byte(s)); n != len(s) || err != nil {
 					t.Fatalf("Write = %d, %v, want %d, nil", n, err, len(s))
@@ -36,5 +36,37 @@ func TestLineWriter(t *testing.T) {
 				t.Errorf("wrote %q: got %.200q, want %.200q", row.writes, out.String(), row.want)
 			}
 		})
+	}
+}
+
+func TestSinkHoldsSimilarLinesBack(t *testing.T) {
+	t.Parallel()
+	s := &sink{similar: 5 * time.Second, kinds: map[string]*kind{}}
+	began := time.Unix(0, 0)
+	for _, row := range []struct {
+		line     string
+		after    time.Duration
+		wantHeld int
+		wantNow  bool
+	}{
+		{"dial 1", 0, 0, true},
+		{"dial 22", time.Second, 0, false},
+		{"other 1", time.Second, 0, true},
+		{"dial 3", 4 * time.Second, 0, false},
+		{"dial 4", 5 * time.Second, 2, true},
+		{"dial 5", 9 * time.Second, 0, false},
+		{"dial 6", 20 * time.Second, 1, true},
+	} {
+		held, now := s.held(withoutNumbers(row.line), began.Add(row.after))
+		if held != row.wantHeld || now != row.wantNow {
+			t.Errorf("%q after %s: held %d, now %t, want %d, %t",
+				row.line, row.after, held, now, row.wantHeld, row.wantNow)
+		}
+	}
+	for i := range 3 * mostKinds {
+		s.held(strings.Repeat("x", i), began)
+	}
+	if len(s.kinds) > mostKinds {
+		t.Errorf("%d kinds are remembered, want at most %d", len(s.kinds), mostKinds)
 	}
 }
