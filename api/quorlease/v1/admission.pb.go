@@ -76,7 +76,8 @@ type Source int32
 
 const (
 	Source_SOURCE_UNSPECIFIED Source = 0
-	// One committed log entry.
+	// One committed log entry. A refusal by a retry budget is decided by the node
+	// that was asked, and has no source.
 	Source_CONSENSUS Source = 2
 )
 
@@ -818,7 +819,8 @@ func (x *Usage) GetUsed() int64 {
 type SettleRequest struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	LeaseId string                 `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
-	// A charge that is not named counts as used in full.
+	// A charge that is not named counts as used in full. At most 64, no (limit,
+	// key, dimension) twice.
 	Used []*Usage `protobuf:"bytes,2,rep,name=used,proto3" json:"used,omitempty"`
 	// Cumulative usage so far: books an excess, refunds nothing, ends nothing.
 	Progress      bool `protobuf:"varint,3,opt,name=progress,proto3" json:"progress,omitempty"`
@@ -1506,8 +1508,9 @@ func (*SessionRequest_Items) isSessionRequest_Kind() {}
 
 // Hello opens a session.
 type Hello struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Client string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who the work of items is for that name no client.
+	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
 	// 32 lower-case hex digits, chosen by the client.
 	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1604,9 +1607,11 @@ func (x *RequestItems) GetItems() []*RequestItem {
 
 type RequestItem struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Chosen by the client, not in use on this stream.
+	// Chosen by the client, not in use on this stream: free again once its answer
+	// has come.
 	Seq uint64 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
-	// The caller's patience. Absent: 2 s.
+	// The caller's patience, 1 us to 1 h, counted from when the node reads it.
+	// Absent: 2 s.
 	Timeout *durationpb.Duration `protobuf:"bytes,2,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// Types that are valid to be assigned to Operation:
 	//
@@ -1751,7 +1756,8 @@ type RequestItem_Peek struct {
 }
 
 type RequestItem_Cancel struct {
-	// The caller of this seq has gone.
+	// The caller of the item with this seq has gone. It has no answer of its own;
+	// the item is answered all the same, most often with CANCELLED.
 	Cancel *CancelItem `protobuf:"bytes,8,opt,name=cancel,proto3,oneof"`
 }
 

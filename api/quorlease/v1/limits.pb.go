@@ -28,7 +28,7 @@ type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 0 to 2^53. Zero means none.
 	Amount int64 `protobuf:"varint,1,opt,name=amount,proto3" json:"amount,omitempty"`
-	// Positive.
+	// In a limit a whole number of seconds, up to 366 days. Positive.
 	Interval      *durationpb.Duration `protobuf:"bytes,2,opt,name=interval,proto3" json:"interval,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -343,13 +343,14 @@ func (x *Limit) GetMaxKeys() int64 {
 type RetryBudget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// What the client's name must be: exact, or a prefix and a star.
+	// What the client's name must be: exact, or a prefix and a star. Required.
 	Client string `protobuf:"bytes,2,opt,name=client,proto3" json:"client,omitempty"`
 	// Absent: 3.
 	MaxRetries *uint32 `protobuf:"varint,3,opt,name=max_retries,json=maxRetries,proto3,oneof" json:"max_retries,omitempty"`
-	// In hundredths of a percent. Absent: 2000.
+	// In hundredths of a percent, 0 to 9999. Absent: 2000.
 	MaxFractionBp *int64 `protobuf:"varint,4,opt,name=max_fraction_bp,json=maxFractionBp,proto3,oneof" json:"max_fraction_bp,omitempty"`
-	// Absent: 5 min.
+	// A multiple of 3 s (300 slices of whole milliseconds), up to 24 h. Absent:
+	// 5 min.
 	Window *durationpb.Duration `protobuf:"bytes,5,opt,name=window,proto3" json:"window,omitempty"`
 	// Absent: 50.
 	MinRequests *int64 `protobuf:"varint,6,opt,name=min_requests,json=minRequests,proto3,oneof" json:"min_requests,omitempty"`
@@ -648,7 +649,7 @@ func (x *LimitsApplyResponse) GetChanges() []*LimitChange {
 
 type LimitsListRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty: all.
+	// Of limits and retry budgets. Empty: all.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Answer from this node's replica, which may lag.
 	Stale         bool `protobuf:"varint,2,opt,name=stale,proto3" json:"stale,omitempty"`
@@ -761,9 +762,10 @@ func (x *LimitsListResponse) GetRetryBudgets() []*RetryBudget {
 }
 
 type LimitsDeleteRequest struct {
-	state            protoimpl.MessageState `protogen:"open.v1"`
-	Name             string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	ExpectedRevision *uint64                `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of a limit, or, where there is none, of a retry budget.
+	Name             string  `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	ExpectedRevision *uint64 `protobuf:"varint,2,opt,name=expected_revision,json=expectedRevision,proto3,oneof" json:"expected_revision,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }

@@ -327,8 +327,9 @@ type SnapshotLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// What is configured. Absent: deleted, and remembered.
+	// What is configured. Absent: deleted at authority time deleted, and remembered.
 	Limit         *Limit `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Deleted       int64  `protobuf:"varint,6,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	NextDimension uint32 `protobuf:"varint,4,opt,name=next_dimension,json=nextDimension,proto3" json:"next_dimension,omitempty"`
 	// Ascending and without gaps, the one that counts last.
 	Versions      []*SnapshotVersion `protobuf:"bytes,5,rep,name=versions,proto3" json:"versions,omitempty"`
@@ -385,6 +386,13 @@ func (x *SnapshotLimit) GetLimit() *Limit {
 		return x.Limit
 	}
 	return nil
+}
+
+func (x *SnapshotLimit) GetDeleted() int64 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
 }
 
 func (x *SnapshotLimit) GetNextDimension() uint32 {
@@ -1311,11 +1319,12 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"next_limit\x18\x06 \x01(\rR\tnextLimit\x12\x12\n" +
 	"\x04hash\x18\a \x01(\x06R\x04hash\x12\x14\n" +
-	"\x05index\x18\b \x01(\x04R\x05index\"\xc8\x01\n" +
+	"\x05index\x18\b \x01(\x04R\x05index\"\xe2\x01\n" +
 	"\rSnapshotLimit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12-\n" +
-	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\x12%\n" +
+	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\x12\x18\n" +
+	"\adeleted\x18\x06 \x01(\x03R\adeleted\x12%\n" +
 	"\x0enext_dimension\x18\x04 \x01(\rR\rnextDimension\x12=\n" +
 	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\x84\x01\n" +
 	"\x0fSnapshotVersion\x12\x16\n" +

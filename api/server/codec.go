@@ -1,0 +1,71 @@
+package server
+
+import (
+	"fmt"
+	"regexp"
+	"sync"
+
+	"google.golang.org/grpc/encoding"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+)
+
+// codec is gRPC's codec for messages, but bytes that can't be decoded are the
+// caller's mistake and not the server's, and the field is named where there is
+// one (A22).
+//
+// gRPC answers INTERNAL by itself as soon as Unmarshal fails, before anybody else
+// can say something. So Unmarshal says that all is well, remembers what is wrong,
+// and whoever received the message asks decoded about it.
+type codec struct {
+	encoding.CodecV2
+
+	mu    sync.Mutex
+	wrong map[any]error
+}
+
+func newCodec() *codec {
+	return &codec{CodecV2: encoding.GetCodecV2("proto"), wrong: map[any]error{}}
+}
+
+// Unmarshal decodes into v, a message.
+func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
+	err := c.CodecV2.Unmarshal(data, v)
+	message, ok := v.(proto.Message)
+	if err == nil || !ok {
+		return err
+	}
+	// The generated decoder says only that some text is not UTF-8. The slow one
+	// knows the names.
+	slow := dynamicpb.NewMessage(message.ProtoReflect().Descriptor())
+	if named := proto.Unmarshal(data.Materialize(), slow); named != nil {
+		err = named
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wrong[v] = undecodable(err)
+	return nil
+}
+
+// decoded is what is wrong with a message that was received, once.
+func (c *codec) decoded(v any) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.wrong[v]
+	delete(c.wrong, v)
+	return err
+}
+
+// invalidField finds the name in the decoder's message.
+var invalidField = regexp.MustCompile(`field (?:[A-Za-z0-9_]+\.)*([a-z0-9_]+) contains invalid UTF-8`)
+
+// undecodable is what the caller is told of bytes that are no request.
+func undecodable(err error) error {
+	if match := invalidField.FindStringSubmatch(err.Error()); match != nil {
+		return limitsfile.FieldErrors{{Field: match[1], Problem: "is not valid UTF-8"}}
+	}
+	return fmt.Errorf("%w: the request can't be decoded", errBadField)
+}

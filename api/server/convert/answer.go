@@ -1,0 +1,236 @@
+package convert
+
+import (
+	"encoding/hex"
+	"math/bits"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/fsm"
+)
+
+func nanoseconds(n int64) *durationpb.Duration { return durationpb.New(time.Duration(n)) }
+
+// after is nil for zero: absent.
+func after(n int64) *durationpb.Duration {
+	if n == 0 {
+		return nil
+	}
+	return nanoseconds(n)
+}
+
+// AcquireAnswer answers op, an acquire.
+func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.AcquireResponse {
+	answer := &quorleasev1.AcquireResponse{
+		Decision:        quorleasev1.Decision_DENIED,
+		Denials:         denials(r.GetDenials()),
+		Source:          source(r),
+		RepeatedRequest: r.GetRepeated(),
+		Remaining:       remaining(r.GetRemaining()),
+	}
+	if !r.GetGranted() {
+		return answer
+	}
+	answer.Decision = quorleasev1.Decision_GRANTED
+	answer.Lease = &quorleasev1.Lease{
+		Id: hex.EncodeToString(op.GetLeaseId()), Charges: charges(r.GetCharges()),
+		Ttl: nanoseconds(r.GetTtl()), Tracked: r.GetTracked(), State: quorleasev1.LeaseState(r.GetState()),
+	}
+	return answer
+}
+
+// source says where it was decided. A retry budget is decided by the node that
+// was asked, from its replica and its own counts: no entry, no source.
+func source(r *logv1.AcquireResult) quorleasev1.Source {
+	for _, d := range r.GetDenials() {
+		if d.GetReason() == logv1.Reason_REASON_RETRY_BUDGET || d.GetReason() == logv1.Reason_REASON_ATTEMPTS {
+			return quorleasev1.Source_SOURCE_UNSPECIFIED
+		}
+	}
+	return quorleasev1.Source_CONSENSUS
+}
+
+func charges(list []*logv1.Charge) []*quorleasev1.Charge {
+	out := make([]*quorleasev1.Charge, len(list))
+	for i, c := range list {
+		out[i] = &quorleasev1.Charge{
+			Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Amount: c.GetAmount(),
+		}
+	}
+	return out
+}
+
+func denials(list []*logv1.Denial) []*quorleasev1.Denial {
+	var out []*quorleasev1.Denial
+	for _, d := range list {
+		out = append(out, &quorleasev1.Denial{
+			Reason: quorleasev1.Reason(d.GetReason()),
+			Limit:  d.GetLimit(), Key: d.GetKey(), Dimension: d.GetDimension(),
+			RetryAfter: after(d.GetRetryAfter()), Never: d.GetRetryAfter() == 0,
+			FreesIn: after(d.GetFreesIn()),
+		})
+	}
+	return out
+}
+
+func remaining(list []*logv1.Remaining) []*quorleasev1.Remaining {
+	var out []*quorleasev1.Remaining
+	for _, r := range list {
+		out = append(out, remainingOf(r))
+	}
+	return out
+}
+
+func remainingOf(r *logv1.Remaining) *quorleasev1.Remaining {
+	return &quorleasev1.Remaining{
+		Limit: r.GetLimit(), Key: r.GetKey(), Dimension: r.GetDimension(), Tokens: r.GetTokens(),
+	}
+}
+
+// PeekAnswer answers a look.
+func PeekAnswer(r *logv1.AcquireResult) *quorleasev1.PeekResponse {
+	answer := &quorleasev1.PeekResponse{
+		Decision: quorleasev1.Decision_DENIED,
+		Denials:  denials(r.GetDenials()), Remaining: remaining(r.GetRemaining()),
+	}
+	if r.GetGranted() {
+		answer.Decision = quorleasev1.Decision_GRANTED
+	}
+	return answer
+}
+
+func settlements(list []*logv1.Settlement) []*quorleasev1.Settlement {
+	var out []*quorleasev1.Settlement
+	for _, s := range list {
+		out = append(out, &quorleasev1.Settlement{
+			Limit: s.GetLimit(), Key: s.GetKey(), Dimension: s.GetDimension(),
+			Amount: s.GetAmount(), Used: s.GetUsed(), Refunded: s.GetRefunded(),
+			Excess: s.GetExcess(), WrittenOff: s.GetWrittenOff(),
+		})
+	}
+	return out
+}
+
+// SettleAnswer answers a settle.
+func SettleAnswer(r *logv1.LeaseResult) *quorleasev1.SettleResponse {
+	return &quorleasev1.SettleResponse{
+		State: quorleasev1.LeaseState(r.GetState()), RepeatedRequest: r.GetRepeated(),
+		Settlements: settlements(r.GetSettlements()), Ttl: nanoseconds(r.GetTtl()),
+	}
+}
+
+// ReleaseAnswer answers a release.
+func ReleaseAnswer(r *logv1.LeaseResult) *quorleasev1.ReleaseResponse {
+	return &quorleasev1.ReleaseResponse{
+		State: quorleasev1.LeaseState(r.GetState()), RepeatedRequest: r.GetRepeated(),
+		Settlements: settlements(r.GetSettlements()),
+	}
+}
+
+// RenewAnswer answers a renewal.
+func RenewAnswer(r *logv1.LeaseResult) *quorleasev1.RenewResponse {
+	return &quorleasev1.RenewResponse{
+		State: quorleasev1.LeaseState(r.GetState()), RepeatedRequest: r.GetRepeated(),
+		Settlements: settlements(r.GetSettlements()), Ttl: nanoseconds(r.GetTtl()),
+	}
+}
+
+// ApplyAnswer answers a change of limits, also one that was only planned.
+func ApplyAnswer(r *logv1.LimitsResult) *quorleasev1.LimitsApplyResponse {
+	return &quorleasev1.LimitsApplyResponse{Revision: r.GetRevision(), Changes: changes(r.GetChanges())}
+}
+
+func changes(list []*logv1.LimitChange) []*quorleasev1.LimitChange {
+	var out []*quorleasev1.LimitChange
+	for _, c := range list {
+		out = append(out, &quorleasev1.LimitChange{
+			Name:        c.GetName(),
+			LimitBefore: limitsfile.Describe(c.GetLimitBefore()), LimitAfter: limitsfile.Describe(c.GetLimitAfter()),
+			RetryBudgetBefore: limitsfile.DescribeBudget(c.GetBudgetBefore()),
+			RetryBudgetAfter:  limitsfile.DescribeBudget(c.GetBudgetAfter()),
+		})
+	}
+	return out
+}
+
+// RevisionAnswer shows one past change.
+func RevisionAnswer(r *fsm.Revision) *quorleasev1.Revision {
+	return &quorleasev1.Revision{
+		Revision: r.Revision, Time: timestamppb.New(time.Unix(0, r.Wall)), Author: r.Author,
+		Changes: changes(r.Changes),
+	}
+}
+
+// InspectAnswer shows one key of one limit.
+func InspectAnswer(in *fsm.Inspection) *quorleasev1.LimitsInspectResponse {
+	answer := &quorleasev1.LimitsInspectResponse{
+		Limit: limitsfile.Describe(in.Limit), Key: in.Key, Seen: in.Seen, Now: int64(in.Now),
+		Keys: int64(in.Keys), OpenLeases: int64(in.OpenLeases),
+	}
+	for _, b := range in.Buckets {
+		state := &quorleasev1.BucketState{
+			Dimension: b.Dimension, Level: b.Level, Debt: b.Debt, Burst: b.Burst,
+			Rate: &quorleasev1.Rate{Amount: b.Amount, Interval: durationpb.New(b.Interval)},
+			Open: b.Open, Slack: durationpb.New(b.Slack), SlackTokens: b.SlackTokens,
+		}
+		for _, c := range b.Classes {
+			state.Classes = append(state.Classes, &quorleasev1.ClassState{
+				Name: c.Name, Level: c.Level, Debt: c.Debt,
+				SubBurst: c.SubBurst, EffectiveBurst: c.EffectiveBurst,
+			})
+		}
+		answer.Buckets = append(answer.Buckets, state)
+	}
+	return answer
+}
+
+// StatusAnswer shows the cluster.
+func StatusAnswer(s cluster.Status) *quorleasev1.ClusterStatusResponse {
+	answer := &quorleasev1.ClusterStatusResponse{ClusterId: s.ClusterID, Leader: s.Leader, Term: s.Term}
+	for _, n := range s.Nodes {
+		role := quorleasev1.Role_LEARNER
+		if n.Role == cluster.Voter {
+			role = quorleasev1.Role_VOTER
+		}
+		answer.Nodes = append(answer.Nodes, &quorleasev1.NodeStatus{
+			Id: n.Name, Role: role, Healthy: n.Healthy,
+			Peer: n.Peer, Grpc: n.GRPC, Http: n.HTTP, Version: n.Version,
+		})
+	}
+	return answer
+}
+
+// ClientAnswer shows one client.
+func ClientAnswer(c fsm.ClientStat) *quorleasev1.ClientStatus {
+	status := &quorleasev1.ClientStatus{
+		Client: c.Client, Requests: c.Total, Retries: c.Retries,
+		RetriesLeft: c.Left, RetryBudget: c.Budget, OverBudget: c.Over,
+	}
+	if c.Retries > 0 && c.Retries <= c.Total {
+		hi, lo := bits.Mul64(uint64(c.Retries), 1_000_000)
+		ppm, _ := bits.Div64(hi, lo, uint64(c.Total))
+		status.FractionPpm = int64(ppm)
+	}
+	return status
+}
+
+// EventAnswer shows one event.
+func EventAnswer(e events.Event) *quorleasev1.EventsWatchResponse {
+	return &quorleasev1.EventsWatchResponse{Event: &quorleasev1.Event{
+		Index: e.Index, Time: timestamppb.New(e.Time), Kind: string(e.Kind),
+		Severity: quorleasev1.Severity(e.Severity), Limit: e.Limit, Client: e.Client,
+		Value: e.Value, Text: e.Text,
+	}}
+}
+
+// AdjustAnswer answers a change by hand.
+func AdjustAnswer(r *logv1.AdjustResult) *quorleasev1.LimitsAdjustResponse {
+	return &quorleasev1.LimitsAdjustResponse{Before: remainingOf(r.GetBefore()), After: remainingOf(r.GetAfter())}
+}

@@ -1,0 +1,158 @@
+package convert
+
+import (
+	"crypto/rand"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// Acquire makes the operation of an acquire by owner. A lease id is drawn where
+// the request has none and needs none.
+func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, error) {
+	c := &checker{}
+	op := &logv1.Acquire{
+		Owner: owner, Client: r.GetClient(), Class: r.GetClass(), Track: r.GetTrack(),
+		Charges: c.operationCharges(r.GetCharges()),
+	}
+	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
+	c.class(r.GetClass())
+	if r.GetLeaseId() == "" && !r.GetTrack() {
+		// Nobody will name it again; it has to be different, no more.
+		op.LeaseId = make([]byte, 16)
+		_, _ = rand.Read(op.GetLeaseId()) // never fails (crypto/rand, Go 1.24)
+	} else {
+		op.LeaseId = c.leaseID(r.GetLeaseId())
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}, nil
+}
+
+// operationCharges checks and converts charges; what it returns is of use only
+// if nothing was wrong.
+func (c *checker) operationCharges(list []*quorleasev1.Charge) []*logv1.Charge {
+	c.charges(list)
+	if len(c.fields) > 0 {
+		return nil
+	}
+	// One block for all of them: an acquire is the commonest thing there is.
+	block := make([]logv1.Charge, len(list))
+	charges := make([]*logv1.Charge, len(list))
+	for i, charge := range list {
+		charges[i] = &block[i]
+		block[i].Limit, block[i].Key = charge.GetLimit(), charge.GetKey()
+		block[i].Dimension, block[i].Amount = charge.GetDimension(), charge.GetAmount()
+	}
+	return charges
+}
+
+func (c *checker) operationUsage(list []*quorleasev1.Usage) []*logv1.Usage {
+	c.used(list)
+	var used []*logv1.Usage
+	for _, u := range list {
+		used = append(used, &logv1.Usage{
+			Limit: u.GetLimit(), Key: u.GetKey(), Dimension: u.GetDimension(), Used: u.GetUsed(),
+		})
+	}
+	return used
+}
+
+// Settle makes the operation of a settle by owner.
+func Settle(r *quorleasev1.SettleRequest, owner string) (*logv1.Operation, error) {
+	c := &checker{}
+	op := &logv1.Settle{
+		LeaseId: c.leaseID(r.GetLeaseId()), Owner: owner, Progress: r.GetProgress(),
+		Used: c.operationUsage(r.GetUsed()),
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &logv1.Operation{Kind: &logv1.Operation_Settle{Settle: op}}, nil
+}
+
+// Release makes the operation of a release by owner.
+func Release(r *quorleasev1.ReleaseRequest, owner string) (*logv1.Operation, error) {
+	c := &checker{}
+	op := &logv1.Release{LeaseId: c.leaseID(r.GetLeaseId()), Owner: owner, Client: r.GetClient()}
+	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &logv1.Operation{Kind: &logv1.Operation_Release{Release: op}}, nil
+}
+
+// Renew makes the operation of a renewal by owner.
+func Renew(r *quorleasev1.RenewRequest, owner string) (*logv1.Operation, error) {
+	c := &checker{}
+	op := &logv1.Renew{
+		LeaseId: c.leaseID(r.GetLeaseId()), Owner: owner, Sequence: r.GetSequence(),
+		Ttl:  int64(c.duration("ttl", r.GetTtl(), ttlMin, ttlMax)),
+		Used: c.operationUsage(r.GetUsed()),
+	}
+	if r.GetSequence() == 0 {
+		c.fail("sequence", "0: must be positive, and higher with every renewal")
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &logv1.Operation{Kind: &logv1.Operation_Renew{Renew: op}}, nil
+}
+
+// Peek makes an acquire that is only looked at.
+func Peek(r *quorleasev1.PeekRequest) (*logv1.Acquire, error) {
+	c := &checker{}
+	op := &logv1.Acquire{
+		LeaseId: make([]byte, 16), Client: r.GetClient(), Class: r.GetClass(),
+		Charges: c.operationCharges(r.GetCharges()),
+	}
+	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
+	c.class(r.GetClass())
+	return op, c.err()
+}
+
+// Adjust makes the operation of a change by hand.
+func Adjust(r *quorleasev1.LimitsAdjustRequest, by string) (*logv1.Operation, error) {
+	c := &checker{}
+	c.problem("limit", limitsfile.NameProblem(r.GetLimit()))
+	c.problem("key", limitsfile.KeyProblem(r.GetKey()))
+	c.problem("dimension", limitsfile.DimensionProblem(r.GetDimension()))
+	c.reason(r.GetReason())
+	op := &logv1.Adjust{
+		Limit: r.GetLimit(), Key: r.GetKey(), Dimension: r.GetDimension(), Reason: r.GetReason(), Author: by,
+	}
+	switch change := r.GetChange().(type) {
+	case *quorleasev1.LimitsAdjustRequest_Add:
+		if n := change.Add; n == 0 || n < -bucket.MaxTokens || n > bucket.MaxTokens {
+			c.fail("add", "%d is out of range -%d..%d without 0", n, int64(bucket.MaxTokens), int64(bucket.MaxTokens))
+		}
+		op.Change = &logv1.Adjust_Add{Add: change.Add}
+	case *quorleasev1.LimitsAdjustRequest_Reset_:
+		if !change.Reset_ {
+			c.fail("reset", "false: set it to true, or leave it out")
+		}
+		op.Change = &logv1.Adjust_Reset_{Reset_: change.Reset_}
+	default:
+		c.fail("add", "missing: a number of tokens, or reset: true")
+	}
+	if err := c.err(); err != nil {
+		return nil, err
+	}
+	return &logv1.Operation{Kind: &logv1.Operation_Adjust{Adjust: op}}, nil
+}
+
+// reason is said by an operator and kept for others to read.
+func (c *checker) reason(s string) {
+	switch {
+	case s == "":
+		c.fail("reason", "missing: 1 to %d bytes", reasonMax)
+	case len(s) > reasonMax:
+		c.fail("reason", "%d bytes, more than %d", len(s), reasonMax)
+	default:
+		// A reason is a text like a key: on one line.
+		c.problem("reason", limitsfile.KeyProblem(s))
+	}
+}

@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// limits is the service Limits.
+type limits struct {
+	quorleasev1.UnimplementedLimitsServer
+	server *Server
+}
+
+// Apply changes limits and retry budgets as one change, or shows what it would
+// change.
+func (l *limits) Apply(ctx context.Context, r *quorleasev1.LimitsApplyRequest) (*quorleasev1.LimitsApplyResponse, error) {
+	op, err := limitsfile.ResolveAll(r)
+	if err != nil {
+		return nil, err
+	}
+	op.Author = author(identityOf(ctx))
+	var result *logv1.LimitsResult
+	if r.GetDryRun() {
+		err = l.read(ctx, false, func(m *fsm.Machine, _ bucket.Instant) (err error) {
+			result, err = m.PlanLimits(op)
+			return err
+		})
+	} else {
+		result, err = l.change(ctx, op)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return convert.ApplyAnswer(result), nil
+}
+
+func (l *limits) change(ctx context.Context, op *logv1.ApplyLimits) (*logv1.LimitsResult, error) {
+	result, err := l.server.node.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: op}}, 0)
+	return result.GetLimits(), err
+}
+
+// read is View for a read that can be refused.
+func (l *limits) read(ctx context.Context, stale bool, read func(*fsm.Machine, bucket.Instant) error) error {
+	var refused error
+	err := l.server.node.View(ctx, stale, func(m *fsm.Machine, now bucket.Instant) { refused = read(m, now) })
+	if err != nil {
+		return err
+	}
+	return refused
+}
+
+// List shows limits and retry budgets with every default filled in.
+func (l *limits) List(ctx context.Context, r *quorleasev1.LimitsListRequest) (*quorleasev1.LimitsListResponse, error) {
+	if r.GetName() != "" {
+		if err := convert.Name("name", r.GetName()); err != nil {
+			return nil, err
+		}
+	}
+	answer := &quorleasev1.LimitsListResponse{}
+	err := l.read(ctx, r.GetStale(), func(m *fsm.Machine, _ bucket.Instant) error {
+		answer.Revision = m.Revision()
+		limits, budgets := m.Limits(r.GetName())
+		for _, limit := range limits {
+			answer.Limits = append(answer.Limits, limitsfile.Describe(limit))
+		}
+		for _, budget := range budgets {
+			answer.RetryBudgets = append(answer.RetryBudgets, limitsfile.DescribeBudget(budget))
+		}
+		if r.GetName() != "" && len(limits)+len(budgets) == 0 {
+			return notFound(r.GetName())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+func notFound(name string) error {
+	return &fsm.Refused{Refusal: &logv1.Refusal{
+		Cause:   logv1.Refusal_CAUSE_LIMIT_NOT_FOUND,
+		Message: limitsfile.Quote(name) + ": there is no limit and no retry budget of this name",
+	}}
+}
+
+// Delete removes a limit, or a retry budget where no limit has the name.
+func (l *limits) Delete(ctx context.Context, r *quorleasev1.LimitsDeleteRequest) (*quorleasev1.LimitsDeleteResponse, error) {
+	name := r.GetName()
+	if err := convert.Name("name", name); err != nil {
+		return nil, err
+	}
+	op := &logv1.ApplyLimits{
+		Delete: []string{name}, ExpectedRevision: r.ExpectedRevision, Author: author(identityOf(ctx)),
+	}
+	result, err := l.change(ctx, op)
+	if isNotFound(err) {
+		op = &logv1.ApplyLimits{
+			DeleteRetryBudgets: []string{name}, ExpectedRevision: r.ExpectedRevision, Author: op.GetAuthor(),
+		}
+		result, err = l.change(ctx, op)
+	}
+	switch {
+	case isNotFound(err):
+		return nil, notFound(name)
+	case err != nil:
+		return nil, err
+	}
+	return &quorleasev1.LimitsDeleteResponse{Revision: result.GetRevision()}, nil
+}
+
+func isNotFound(err error) bool {
+	var refused *fsm.Refused
+	return errors.As(err, &refused) && refused.GetCause() == logv1.Refusal_CAUSE_LIMIT_NOT_FOUND
+}
+
+// Inspect shows one key of one limit.
+func (l *limits) Inspect(
+	ctx context.Context, r *quorleasev1.LimitsInspectRequest,
+) (*quorleasev1.LimitsInspectResponse, error) {
+	if err := convert.Inspect(r); err != nil {
+		return nil, err
+	}
+	var found *fsm.Inspection
+	err := l.read(ctx, r.GetStale(), func(m *fsm.Machine, now bucket.Instant) (err error) {
+		found, err = m.Inspect(now, r.GetLimit(), r.GetKey())
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return convert.InspectAnswer(found), nil
+}
+
+// Adjust changes a level by hand.
+func (l *limits) Adjust(ctx context.Context, r *quorleasev1.LimitsAdjustRequest) (*quorleasev1.LimitsAdjustResponse, error) {
+	op, err := convert.Adjust(r, author(identityOf(ctx)))
+	if err != nil {
+		return nil, err
+	}
+	result, err := l.server.node.Do(ctx, op, 0)
+	if err != nil {
+		return nil, err
+	}
+	return convert.AdjustAnswer(result.GetAdjust()), nil
+}
+
+// History shows past changes, the newest first.
+func (l *limits) History(
+	ctx context.Context, r *quorleasev1.LimitsHistoryRequest,
+) (*quorleasev1.LimitsHistoryResponse, error) {
+	answer := &quorleasev1.LimitsHistoryResponse{}
+	err := l.server.node.View(ctx, r.GetStale(), func(m *fsm.Machine, _ bucket.Instant) {
+		// A number beyond what is kept means all of it.
+		for _, revision := range m.History(int(min(r.GetLimit(), 1<<20))) {
+			answer.Revisions = append(answer.Revisions, convert.RevisionAnswer(revision))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"context"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// Admitter is a node's single door for operations.
+type Admitter interface {
+	// Do waits for the result. A refusal is a *fsm.Refused.
+	Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error)
+	// Submit does not wait; it calls Done once. A refusal is a result there.
+	Submit(*cluster.Pending)
+	// Cancel says that nobody waits for it any more.
+	Cancel(*cluster.Pending)
+}
+
+// Viewer reads the replicated state.
+type Viewer interface {
+	// View calls read at once where stale, else when this node has applied all
+	// that was committed when it was asked.
+	View(ctx context.Context, stale bool, read func(*fsm.Machine, bucket.Instant)) error
+}
+
+// Observer says how the cluster looks from here.
+type Observer interface {
+	Status() cluster.Status
+}
+
+// Node is what the services need of a node. *cluster.Node is one.
+type Node interface {
+	Admitter
+	Viewer
+	Observer
+}

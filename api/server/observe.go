@@ -1,0 +1,179 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// clusterService is the service Cluster.
+type clusterService struct {
+	quorleasev1.UnimplementedClusterServer
+	server *Server
+}
+
+// Status says how the cluster looks from this node, also without a quorum.
+func (c *clusterService) Status(
+	context.Context, *quorleasev1.ClusterStatusRequest,
+) (*quorleasev1.ClusterStatusResponse, error) {
+	return convert.StatusAnswer(c.server.node.Status()), nil
+}
+
+// clients is the service Clients.
+type clients struct {
+	quorleasev1.UnimplementedClientsServer
+	server *Server
+}
+
+// List shows the clients with most retries. It reads this node's replica: counts
+// are reported late anyway.
+func (c *clients) List(ctx context.Context, r *quorleasev1.ClientsListRequest) (*quorleasev1.ClientsListResponse, error) {
+	top, err := convert.Top(r)
+	if err != nil {
+		return nil, err
+	}
+	answer := &quorleasev1.ClientsListResponse{}
+	err = c.server.node.View(ctx, true, func(m *fsm.Machine, now bucket.Instant) {
+		answer.Total = int64(m.Counts().Clients)
+		for _, stat := range m.Clients(now, top) {
+			answer.Clients = append(answer.Clients, convert.ClientAnswer(stat))
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// eventsService is the service Events.
+type eventsService struct {
+	quorleasev1.UnimplementedEventsServer
+	server *Server
+}
+
+// Watch streams what happens on this node.
+func (e *eventsService) Watch(
+	r *quorleasev1.EventsWatchRequest, stream grpc.ServerStreamingServer[quorleasev1.EventsWatchResponse],
+) error {
+	return e.server.watch(stream.Context(), r, func(event *quorleasev1.EventsWatchResponse) error {
+		return stream.Send(event)
+	})
+}
+
+// Watch streams events to a caller that did not come through gRPC, under the
+// rights of Events.Watch. It returns when send fails, when ctx ends, and when
+// everything was sent that is kept unless r says follow. The error is an *Error.
+func (s *Server) Watch(
+	ctx context.Context, r *quorleasev1.EventsWatchRequest, send func(*quorleasev1.EventsWatchResponse) error,
+) (err error) {
+	const name = "/quorlease.v1.Events/Watch"
+	defer func() { err = s.failure(name, recover(), err) }()
+	if ctx, err = s.admit(ctx, name); err != nil {
+		return err
+	}
+	if !s.begin() {
+		return errOverloadedStreams
+	}
+	defer s.end()
+	return s.watch(ctx, r, send)
+}
+
+func (s *Server) watch(
+	ctx context.Context, r *quorleasev1.EventsWatchRequest, send func(*quorleasev1.EventsWatchResponse) error,
+) error {
+	subscription, err := s.events.Subscribe(r.FromIndex)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := s.untilDrained(ctx)
+	defer cancel()
+	for {
+		event, ok, err := subscription.TryNext()
+		if err == nil && !ok {
+			if !r.GetFollow() {
+				return nil
+			}
+			event, err = subscription.Next(ctx)
+		}
+		switch {
+		case errors.Is(err, events.ErrClosed), err != nil && s.isDraining():
+			return errDraining
+		case err != nil:
+			return err
+		}
+		if err := send(convert.EventAnswer(event)); err != nil {
+			return err
+		}
+	}
+}
+
+// healthEvery is how often a watcher of the health service is told.
+const healthEvery = 500 * time.Millisecond
+
+// health is the standard health service: serving while there is a leader and
+// this node has caught up with it. Every service is as healthy as the node.
+type health struct {
+	healthpb.UnimplementedHealthServer
+	server *Server
+}
+
+func (h *health) now() healthpb.HealthCheckResponse_ServingStatus {
+	if h.server.Ready() {
+		return healthpb.HealthCheckResponse_SERVING
+	}
+	return healthpb.HealthCheckResponse_NOT_SERVING
+}
+
+// Check answers for the whole node, or for one of its services.
+func (h *health) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
+	if _, known := h.server.grpc.GetServiceInfo()[r.GetService()]; !known && r.GetService() != "" {
+		return nil, fmt.Errorf("%w: %q", errNoService, r.GetService())
+	}
+	return &healthpb.HealthCheckResponse{Status: h.now()}, nil
+}
+
+// List answers for every service.
+func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
+	statuses := map[string]*healthpb.HealthCheckResponse{"": {Status: h.now()}}
+	for name := range h.server.grpc.GetServiceInfo() {
+		statuses[name] = &healthpb.HealthCheckResponse{Status: h.now()}
+	}
+	return &healthpb.HealthListResponse{Statuses: statuses}, nil
+}
+
+// Watch sends the health whenever it changes.
+func (h *health) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+	ctx, cancel := h.server.untilDrained(stream.Context())
+	defer cancel()
+	ticker := time.NewTicker(healthEvery)
+	defer ticker.Stop()
+	_, known := h.server.grpc.GetServiceInfo()[r.GetService()]
+	last := healthpb.HealthCheckResponse_UNKNOWN
+	for {
+		now := h.now()
+		if !known && r.GetService() != "" {
+			now = healthpb.HealthCheckResponse_SERVICE_UNKNOWN
+		}
+		if now != last {
+			last = now
+			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return errDraining
+		}
+	}
+}

@@ -1,0 +1,198 @@
+// Package servertest has a node for tests of the servers: the real state machine
+// without a log, a disk or peers, in time that the test moves.
+package servertest
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// wall is the wall clock when authority time began: answers are always the same.
+var wall = time.Date(2026, 10, 22, 8, 30, 0, 0, time.UTC)
+
+// Node decides at once, by itself. It is safe for concurrent use.
+type Node struct {
+	// Ring has the node's events.
+	Ring *events.Ring
+
+	mu      sync.Mutex
+	machine *fsm.Machine
+	index   uint64
+	now     int64
+	status  cluster.Status
+	fail    error
+	panics  string
+	holding bool
+	held    []*cluster.Pending
+	// cancelled counts calls of Cancel.
+	cancelled int
+	// submitted counts operations.
+	submitted int
+}
+
+// New returns the node of a formed cluster without limits.
+func New() *Node {
+	n := &Node{Ring: events.New(64, func() time.Time { return wall }), machine: fsm.New()}
+	n.Apply(&logv1.Operation{Kind: &logv1.Operation_Form{Form: &logv1.Form{
+		ClusterId: "0123456789abcdef0123456789abcdef", Caps: fsm.DefaultCaps(),
+	}}})
+	n.status = cluster.Status{
+		ClusterID: "0123456789abcdef0123456789abcdef", Self: "n1", Leader: "n1", Term: 3,
+		Quorum: cluster.HasLeader, Ready: true,
+		Nodes: []cluster.NodeStatus{
+			{
+				Name: "n1", Role: cluster.Voter, Healthy: true, Peer: "127.0.0.1:7201", GRPC: "127.0.0.1:7101",
+				HTTP: "127.0.0.1:7301", Version: "1.2.3",
+			},
+			{Name: "n2", Role: cluster.Learner, Peer: "127.0.0.1:7202"},
+		},
+	}
+	return n
+}
+
+// Apply applies one operation now.
+func (n *Node) Apply(op *logv1.Operation) *logv1.Result {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.index++
+	results, _ := n.machine.Apply(n.index, &logv1.Entry{
+		Stamp: n.now, Wall: wall.UnixNano() + n.now, Operations: []*logv1.Operation{op},
+	})
+	return results[0]
+}
+
+// Advance moves authority time.
+func (n *Node) Advance(d time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.now += int64(d)
+}
+
+// Fail makes every operation and every fresh read end with err; nil ends that.
+func (n *Node) Fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fail = err
+}
+
+// Panic makes the next operation panic.
+func (n *Node) Panic(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.panics = text
+}
+
+// Hold keeps operations that come in without an answer until Resume.
+func (n *Node) Hold() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.holding = true
+}
+
+// Resume answers what was held, in its order.
+func (n *Node) Resume() {
+	n.mu.Lock()
+	held := n.held
+	n.held, n.holding = nil, false
+	n.mu.Unlock()
+	for _, p := range held {
+		p.Done(n.Apply(p.Operation), nil)
+	}
+}
+
+// Counts is how many operations came in, are held, and were cancelled.
+func (n *Node) Counts() (submitted, held, cancelled int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.submitted, len(n.held), n.cancelled
+}
+
+// SetStatus changes what Status returns.
+func (n *Node) SetStatus(s cluster.Status) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.status = s
+}
+
+// Status is the cluster as the test wants it seen.
+func (n *Node) Status() cluster.Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.status
+}
+
+// Submit answers p, or holds it.
+func (n *Node) Submit(p *cluster.Pending) {
+	n.mu.Lock()
+	n.submitted++
+	fail, panics, holding := n.fail, n.panics, n.holding
+	n.panics = ""
+	if holding && fail == nil {
+		n.held = append(n.held, p)
+	}
+	n.mu.Unlock()
+	switch {
+	case panics != "":
+		panic(panics)
+	case fail != nil:
+		p.Done(nil, fail)
+	case !holding:
+		p.Done(n.Apply(p.Operation), nil)
+	}
+}
+
+// Cancel ends p if it is held.
+func (n *Node) Cancel(p *cluster.Pending) {
+	n.mu.Lock()
+	n.cancelled++
+	i := slices.Index(n.held, p)
+	if i >= 0 {
+		n.held = slices.Delete(n.held, i, i+1)
+	}
+	n.mu.Unlock()
+	if i >= 0 {
+		p.Done(nil, context.Canceled)
+	}
+}
+
+// Do submits and waits.
+func (n *Node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
+	var result *logv1.Result
+	var failed error
+	done := make(chan struct{})
+	p := &cluster.Pending{Operation: op, Attempt: attempt, Done: func(r *logv1.Result, err error) {
+		result, failed = r, err
+		close(done)
+	}}
+	n.Submit(p)
+	select {
+	case <-done:
+	case <-ctx.Done():
+		n.Cancel(p)
+		<-done
+		failed = ctx.Err()
+	}
+	if refused := result.GetRefusal(); refused != nil {
+		return nil, &fsm.Refused{Refusal: refused}
+	}
+	return result, failed
+}
+
+// View reads the machine now. Only a stale read works while the node fails.
+func (n *Node) View(_ context.Context, stale bool, read func(*fsm.Machine, bucket.Instant)) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.fail != nil && !stale {
+		return n.fail
+	}
+	read(n.machine, bucket.Instant(n.now))
+	return nil
+}

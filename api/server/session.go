@@ -1,0 +1,360 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/cluster"
+)
+
+// session is one stream that carries the operations of many callers.
+//
+// One goroutine reads and submits, one turns results into messages and sends
+// them; peeks have a third while there are any. Nothing is started for an item:
+// its deadline is the node's to keep. What was answered while a message was
+// being sent goes into the next one, all of it, so that the stream carries fewer
+// and larger messages the busier it is.
+//
+// An item is open from its arrival until its answer has been sent. Only so many
+// are open at once; beyond that the stream is not read, which makes its client
+// wait and nobody else.
+type session struct {
+	server *Server
+	stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse]
+	hello  *quorleasev1.Hello
+	owner  string
+	// wake has room for one signal: there is an answer, or the reader has ended.
+	wake chan struct{}
+	// space has room for one signal: fewer items are open than before.
+	space chan struct{}
+	peeks peeks
+
+	mu sync.Mutex
+	// items are those without an answer, by seq. ready are those with one that is
+	// not sent. open counts both, and those being sent.
+	items map[uint64]*item
+	ready []*item
+	open  int
+	// read says that the reader has ended, and readErr why.
+	read    bool
+	readErr error
+	// over: nobody waits for answers any more.
+	over bool
+}
+
+// item is one operation of a session.
+type item struct {
+	session *session
+	seq     uint64
+	cost    int64
+	pending cluster.Pending
+	// submitted: the node has it. Guarded by session.mu.
+	submitted bool
+	// peek is set instead of pending's operation where it only looks.
+	peek *logv1.Acquire
+	// The answer: a result, or an error. A peek's result is that of an acquire.
+	result *logv1.Result
+	err    error
+}
+
+// sessionMethod is what the log calls a session.
+const sessionMethod = "/quorlease.v1.Admission/Session"
+
+// itemOverhead is what an item takes beside its own bytes: its parts here and in
+// the node, and its answer, which repeats most of it.
+const itemOverhead = 512
+
+// Session carries the operations of many callers.
+func (a *admission) Session(
+	stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse],
+) error {
+	s := &session{
+		server: a.server, stream: stream, owner: identityOf(stream.Context()).Name,
+		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
+		items: map[uint64]*item{},
+	}
+	s.peeks.wake = make(chan struct{}, 1)
+	a.server.joined.Add(1)
+	go func() {
+		defer a.server.joined.Done()
+		s.reader()
+	}()
+	err := s.write()
+	s.abandon()
+	return err
+}
+
+// signal leaves a signal in a channel that has room for one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// reader reads until the client has said all, or can't be understood.
+func (s *session) reader() {
+	var err error
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = s.server.failure(sessionMethod, panicked, nil)
+		}
+		s.mu.Lock()
+		s.read, s.readErr = true, err
+		s.mu.Unlock()
+		signal(s.wake)
+	}()
+	err = s.receive()
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+}
+
+func (s *session) receive() error {
+	first, err := s.stream.Recv()
+	if err != nil {
+		return err
+	}
+	s.hello = first.GetHello()
+	if err := convert.Hello(s.hello); err != nil {
+		return err
+	}
+	for {
+		message, err := s.stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := s.accept(message.GetItems()); err != nil {
+			return err
+		}
+	}
+}
+
+// accept takes one message in, item by item, as there is room.
+func (s *session) accept(items *quorleasev1.RequestItems) error {
+	list := items.GetItems()
+	switch {
+	case items == nil:
+		return convert.Wrong("items", "missing: only the first message is a hello")
+	case len(list) > itemsMax:
+		return fmt.Errorf("%w: %d items, more than %d", errTooLarge, len(list), itemsMax)
+	}
+	// The node counts deadlines from its own clock; one reading does for all.
+	now := time.Now()
+	sizes := make([]int64, len(list))
+	total := int64(0)
+	for i, one := range list {
+		sizes[i] = int64(proto.Size(one))
+		total += sizes[i]
+	}
+	if total > sessionMax {
+		return fmt.Errorf("%w: %d bytes, more than %d", errTooLarge, total, sessionMax)
+	}
+	for i, one := range list {
+		if _, cancel := one.GetOperation().(*quorleasev1.RequestItem_Cancel); cancel {
+			s.cancel(one.GetSeq())
+			continue
+		}
+		if err := s.room(); err != nil {
+			return err
+		}
+		s.begin(now, i, one, itemOverhead+4*sizes[i])
+	}
+	return nil
+}
+
+// room waits until one more item may be open.
+func (s *session) room() error {
+	for {
+		s.mu.Lock()
+		full, over := s.open >= s.server.config.SessionItemsMax, s.over
+		s.mu.Unlock()
+		switch {
+		case over:
+			return io.EOF
+		case !full:
+			return nil
+		}
+		select {
+		case <-s.space:
+		case <-s.stream.Context().Done():
+			return s.stream.Context().Err()
+		}
+	}
+}
+
+// begin opens an item and hands it on, or answers it at once.
+func (s *session) begin(now time.Time, i int, request *quorleasev1.RequestItem, cost int64) {
+	it := &item{session: s, seq: request.GetSeq(), cost: cost}
+	used := s.server.itemBytes.Add(cost)
+	patience, err := convert.Patience(request, admissionPatience)
+	it.pending.Deadline = now.Add(patience)
+	switch {
+	case used > s.server.config.SessionBytesMax:
+		err = errOverloadedItems
+	case s.server.isDraining():
+		err = errDraining
+	case err == nil:
+		err = s.prepare(it, request)
+	}
+	if !s.register(it) {
+		// The item that has the seq is still to be answered.
+		it.err = convert.Wrong(fmt.Sprintf("items[%d].seq", i), fmt.Sprintf("%d is in use", it.seq))
+		s.answered(it)
+		return
+	}
+	switch {
+	case err != nil:
+		s.done(it, nil, err)
+	case it.peek != nil:
+		s.look(it)
+	default:
+		s.server.node.Submit(&it.pending)
+		s.submitted(it)
+	}
+}
+
+var errOverloadedItems = fmt.Errorf("%w: the items of all sessions take too much memory", cluster.ErrOverloaded)
+
+// register counts an item as open and gives it its seq. It says no where another
+// item has it.
+func (s *session) register(it *item) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	if _, twice := s.items[it.seq]; twice {
+		return false
+	}
+	s.items[it.seq] = it
+	return true
+}
+
+// submitted says that the node has an item, from where on it can be cancelled.
+func (s *session) submitted(it *item) {
+	s.mu.Lock()
+	it.submitted = true
+	over := s.over
+	s.mu.Unlock()
+	if over {
+		s.server.node.Cancel(&it.pending)
+	}
+}
+
+// prepare turns a request into what it asks for.
+func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
+	if r := request.GetPeek(); r != nil {
+		op, err := convert.Peek(r)
+		it.peek = op
+		return err
+	}
+	op, attempt, err := s.operation(request)
+	it.pending.Operation, it.pending.Attempt = op, attempt
+	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
+	return err
+}
+
+// operation is what an item asks the log for.
+func (s *session) operation(request *quorleasev1.RequestItem) (op *logv1.Operation, attempt uint32, err error) {
+	switch r := request.GetOperation().(type) {
+	case *quorleasev1.RequestItem_Acquire:
+		if op, err = convert.Acquire(r.Acquire, s.owner); err == nil && op.GetAcquire().GetClient() == "" {
+			op.GetAcquire().Client = s.hello.GetClient()
+		}
+		return op, r.Acquire.GetAttempt(), err
+	case *quorleasev1.RequestItem_Settle:
+		op, err = convert.Settle(r.Settle, s.owner)
+	case *quorleasev1.RequestItem_Release:
+		if op, err = convert.Release(r.Release, s.owner); err == nil && op.GetRelease().GetClient() == "" {
+			op.GetRelease().Client = s.hello.GetClient()
+		}
+	case *quorleasev1.RequestItem_Renew:
+		op, err = convert.Renew(r.Renew, s.owner)
+	default:
+		err = convert.Wrong("operation", "missing: acquire, settle, release, renew, peek or cancel")
+	}
+	return op, 0, err
+}
+
+// cancel says that the caller of an item has gone. The item is answered all the
+// same, most often with CANCELED: only then may its seq be used again. One that
+// was answered meanwhile is no mistake.
+func (s *session) cancel(seq uint64) {
+	s.mu.Lock()
+	it := s.items[seq]
+	s.mu.Unlock()
+	switch {
+	case it == nil:
+	case it.peek != nil:
+		s.done(it, nil, context.Canceled)
+	default:
+		s.server.node.Cancel(&it.pending)
+	}
+}
+
+// done takes the answer of an item. It runs wherever the node answers, and must
+// not hold it up: turning the result into a message is the writer's. Of a peek
+// that is cancelled and found at once the first counts.
+func (s *session) done(it *item, r *logv1.Result, err error) {
+	s.mu.Lock()
+	if s.items[it.seq] != it {
+		s.mu.Unlock()
+		return
+	}
+	delete(s.items, it.seq)
+	it.result, it.err = r, err
+	s.mu.Unlock()
+	s.answered(it)
+}
+
+// answered hands an item to the writer.
+func (s *session) answered(it *item) {
+	s.mu.Lock()
+	over := s.over
+	if !over {
+		s.ready = append(s.ready, it)
+	}
+	s.mu.Unlock()
+	if over {
+		s.server.itemBytes.Add(-it.cost)
+		return
+	}
+	signal(s.wake)
+}
+
+// abandon ends the session: nobody waits for what has no answer yet, and what
+// could not be sent is forgotten.
+func (s *session) abandon() {
+	s.mu.Lock()
+	s.over = true
+	unsent := s.ready
+	s.ready = nil
+	var waiting []*item
+	for _, it := range s.items {
+		if it.submitted || it.peek != nil {
+			waiting = append(waiting, it)
+		}
+	}
+	s.mu.Unlock()
+	for _, it := range unsent {
+		s.server.itemBytes.Add(-it.cost)
+	}
+	for _, it := range waiting {
+		if it.peek != nil {
+			s.done(it, nil, context.Canceled)
+		} else {
+			s.server.node.Cancel(&it.pending)
+		}
+	}
+	signal(s.space)
+	s.peeks.stop()
+}
