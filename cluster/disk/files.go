@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -82,42 +81,6 @@ func logError(path string, err error) error {
 		return fmt.Errorf("open log store %s: another process owns this data directory", path)
 	}
 	return fmt.Errorf("open log store %s: %w: %w", path, ErrCorrupt, err)
-}
-
-// checkLog opens the log once before Raft does and looks for a gap in its
-// indexes: Raft would panic over it later, again and again. Opening checks both
-// meta pages. Entries have checksums of their own, checked when they are
-// applied. It returns the first and last index, 0 where the log is empty.
-func checkLog(path string) (first, last uint64, err error) {
-	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return 0, 0, nil
-	}
-	db, err := bbolt.Open(path, 0o600, boltOptions())
-	if err != nil {
-		return 0, 0, logError(path, err)
-	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	err = db.View(func(tx *bbolt.Tx) error {
-		logs := tx.Bucket([]byte("logs"))
-		if logs == nil {
-			return nil
-		}
-		cursor := logs.Cursor()
-		for key, _ := cursor.First(); key != nil; key, _ = cursor.Next() {
-			if len(key) != 8 {
-				return fmt.Errorf("log store %s %w: a key of %d bytes", path, ErrCorrupt, len(key))
-			}
-			index := binary.BigEndian.Uint64(key)
-			if first == 0 {
-				first = index
-			} else if index != last+1 {
-				return fmt.Errorf("log store %s %w: entry %d follows entry %d", path, ErrCorrupt, index, last)
-			}
-			last = index
-		}
-		return nil
-	})
-	return first, last, err
 }
 
 // Snapshots is Raft's file store in a directory that is nobody else's,

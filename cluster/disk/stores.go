@@ -1,12 +1,18 @@
 package disk
 
-import "github.com/hashicorp/raft"
+import (
+	"encoding/binary"
+	"fmt"
 
-// LogStore returns s, watched. It goes below raft.LogCache, which would
-// answer for a disk that it no longer asks.
+	"github.com/hashicorp/raft"
+)
+
+// LogStore returns s, watched, with a checksum on every entry. It goes below
+// raft.LogCache, which would answer for a disk that it no longer asks.
 func (w *Watchdog) LogStore(s raft.LogStore) raft.LogStore { return &logStore{w, s} }
 
-// StableStore returns s, watched.
+// StableStore returns s, watched, with a checksum on every value. Like the
+// entries, the values are readable through it only.
 func (w *Watchdog) StableStore(s raft.StableStore) raft.StableStore { return &stableStore{w, s} }
 
 type logStore struct {
@@ -39,15 +45,22 @@ func (s *logStore) LastIndex() (index uint64, err error) {
 }
 
 func (s *logStore) GetLog(index uint64, log *raft.Log) error {
-	return s.dog.watch("read log", isNoEntry, func() error { return s.inner.GetLog(index, log) })
+	return s.dog.watch("read log", isNoEntry, func() error {
+		if err := s.inner.GetLog(index, log); err != nil {
+			return err
+		}
+		return unsealLog(index, log)
+	})
 }
 
-func (s *logStore) StoreLog(log *raft.Log) error {
-	return s.dog.watch("write log", never, func() error { return s.inner.StoreLog(log) })
-}
+func (s *logStore) StoreLog(log *raft.Log) error { return s.StoreLogs([]*raft.Log{log}) }
 
 func (s *logStore) StoreLogs(logs []*raft.Log) error {
-	return s.dog.watch("write log", never, func() error { return s.inner.StoreLogs(logs) })
+	sealed := make([]*raft.Log, len(logs))
+	for i, log := range logs {
+		sealed[i] = sealLog(log)
+	}
+	return s.dog.watch("write log", never, func() error { return s.inner.StoreLogs(sealed) })
 }
 
 func (s *logStore) DeleteRange(first, last uint64) error {
@@ -60,25 +73,32 @@ type stableStore struct {
 }
 
 func (s *stableStore) Set(key, value []byte) error {
-	return s.dog.watch("write vote", never, func() error { return s.inner.Set(key, value) })
+	sealed := sealValue(key, value)
+	return s.dog.watch("write vote", never, func() error { return s.inner.Set(key, sealed) })
 }
 
 func (s *stableStore) Get(key []byte) (value []byte, err error) {
 	err = s.dog.watch("read vote", isNoKey, func() error {
-		value, err = s.inner.Get(key)
+		sealed, err := s.inner.Get(key)
+		if err == nil {
+			value, err = unsealValue(key, sealed)
+		}
 		return err
 	})
 	return value, err
 }
 
 func (s *stableStore) SetUint64(key []byte, value uint64) error {
-	return s.dog.watch("write term", never, func() error { return s.inner.SetUint64(key, value) })
+	return s.Set(key, binary.BigEndian.AppendUint64(nil, value))
 }
 
-func (s *stableStore) GetUint64(key []byte) (value uint64, err error) {
-	err = s.dog.watch("read term", isNoKey, func() error {
-		value, err = s.inner.GetUint64(key)
-		return err
-	})
-	return value, err
+func (s *stableStore) GetUint64(key []byte) (uint64, error) {
+	value, err := s.Get(key)
+	if err != nil {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, fmt.Errorf("value of %q %w: %d bytes, want 8", key, ErrCorrupt, len(value))
+	}
+	return binary.BigEndian.Uint64(value), nil
 }
