@@ -155,9 +155,11 @@ func (n *Node) watchLeader(stop <-chan struct{}) {
 	}
 }
 
-// keepAnnounced keeps this node's record in the replicated state as it is, and
-// forms the cluster's state if nobody has.
+// keepAnnounced keeps this node's record in the replicated state as it is, forms
+// the cluster's state if nobody has, and notices when this node was removed.
 func (n *Node) keepAnnounced(stop <-chan struct{}) {
+	ctx, cancel := untilClosed(stop)
+	defer cancel()
 	ticker := time.NewTicker(announceEvery)
 	defer ticker.Stop()
 	for {
@@ -167,15 +169,28 @@ func (n *Node) keepAnnounced(stop <-chan struct{}) {
 		case <-ticker.C:
 		case <-n.announcer.wake:
 		}
-		if err := n.announce(); err != nil && !errors.Is(err, ErrNoLeader) {
+		if n.isRemoved() {
+			n.fail(errors.Join(ErrRemoved, n.identity.Remove()))
+			return
+		}
+		if err := n.announce(ctx); err != nil && !errors.Is(err, ErrNoLeader) {
 			n.logger.Debug("node record not announced", "err", err)
 		}
 	}
 }
 
+// isRemoved reports whether a committed configuration does without this node.
+// raft itself stops only a leader that is removed; a follower would wait for
+// ever (R33).
+func (n *Node) isRemoved() bool {
+	latest := n.raft.GetConfiguration()
+	servers := latest.Configuration().Servers
+	return len(servers) > 0 && latest.Index() <= n.raft.CommitIndex() && n.serving() == 0
+}
+
 // announce proposes what the replicated state lacks: the cluster's id, if this
 // node leads, and this node's record.
-func (n *Node) announce() error {
+func (n *Node) announce(ctx context.Context) error {
 	var clusterID string
 	var mine *logv1.NodeRecord
 	n.fsm.view(func(m *fsm.Machine) {
@@ -186,10 +201,8 @@ func (n *Node) announce() error {
 			}
 		}
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), n.config.MaxWait)
-	defer cancel()
 	if clusterID == "" {
-		if n.proposer.term() == 0 {
+		if !n.Leads() {
 			return nil
 		}
 		if err := n.form(ctx); err != nil {

@@ -269,7 +269,7 @@ func (n *Node) startLoops() {
 	n.early.Go(func() { n.watchLeader(n.closing) })
 	n.early.Go(func() { n.keepAnnounced(n.closing) })
 	n.early.Go(func() { n.keepReported(n.closing) })
-	n.early.Go(func() { n.keepSnapshots(n.closing) })
+	n.loops.Go(func() { n.keepSnapshots(n.halt) })
 }
 
 // fail stops the node because going on is not safe. The first reason stays.

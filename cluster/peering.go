@@ -82,6 +82,7 @@ func (n *Node) record() *logv1.NodeRecord {
 // openServer answers the other nodes' gRPC.
 func (n *Node) openServer(context.Context) error {
 	n.server = grpc.NewServer(
+		grpc.Creds(peers.Credentials()),
 		grpc.MaxRecvMsgSize(peers.MessageMax), grpc.MaxSendMsgSize(peers.MessageMax),
 		grpc.MaxConcurrentStreams(peerStreamsMax),
 	)

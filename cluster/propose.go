@@ -3,6 +3,7 @@ package cluster
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -216,6 +217,10 @@ func (p *proposer) settle(b *batch.Batch[*door.Item], results []*logv1.Result, e
 			return
 		}
 		n.door.AnswerAll(b.Waiters(), results)
+		// Those who were just answered often ask again at once. Letting them run
+		// first puts their next operations into one entry instead of the second
+		// half of every other one; nobody is waited for.
+		runtime.Gosched()
 	case errors.Is(err, outcome.ErrNotLeader):
 		for _, it := range b.Waiters() {
 			n.reroute(it)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/clustertest"
@@ -202,5 +204,43 @@ func TestCatchUpBySnapshot(t *testing.T) {
 	c.RequireSameState()
 	if r := c.Decide(away, lease); !r.GetRepeated() || r.GetRemaining()[0].GetTokens() != 895 {
 		t.Fatalf("got %v", r)
+	}
+}
+
+// A member that was removed stops, and says so; it does not come back with the
+// same data directory (R33).
+func TestR33RemovedNodeStops(t *testing.T) {
+	t.Parallel()
+	for _, leads := range []bool{false, true} {
+		t.Run(fmt.Sprintf("leader_%t", leads), func(t *testing.T) {
+			t.Parallel()
+			c := clustertest.New(t, 3, clustertest.Options{})
+			leader := c.Leader()
+			gone := c.Followers()[0]
+			if leads {
+				gone = leader
+			}
+			id := ""
+			for _, node := range c.Node(leader).Status().Nodes {
+				if node.Name == gone {
+					id = node.RaftID
+				}
+			}
+			if err := c.Node(leader).Raft().RemoveServer(raft.ServerID(id), 0, time.Second).Error(); err != nil {
+				t.Fatal(err)
+			}
+			n := c.Node(gone)
+			select {
+			case <-n.Done():
+			case <-time.After(20 * time.Second):
+				t.Fatal("the removed node goes on")
+			}
+			if !errors.Is(n.Err(), cluster.ErrRemoved) {
+				t.Fatalf("got %v, want %v", n.Err(), cluster.ErrRemoved)
+			}
+			if _, err := cluster.Open(t.Context(), c.Config(gone)); !errors.Is(err, cluster.ErrRemoved) {
+				t.Fatalf("started again: %v, want %v", err, cluster.ErrRemoved)
+			}
+		})
 	}
 }

@@ -199,7 +199,7 @@ func (l *Listener) receive(conn net.Conn) {
 	}
 	var admitted *counted
 	if err == nil {
-		admitted, err = l.open(conn)
+		admitted, err = l.open(conn, peer)
 	}
 	if err != nil {
 		l.refuse(conn, peer, err)
@@ -227,7 +227,7 @@ func (l *Listener) admit(peer Peer) error {
 }
 
 // open turns a pending connection into an admitted one, if there is room.
-func (l *Listener) open(conn net.Conn) (*counted, error) {
+func (l *Listener) open(conn net.Conn, peer Peer) (*counted, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.closed {
@@ -237,7 +237,7 @@ func (l *Listener) open(conn net.Conn) (*counted, error) {
 		return nil, fmt.Errorf("this node %w: %d, at most %d", ErrBusy, n, l.config.ConnsMax)
 	}
 	l.endedLocked(conn)
-	c := &counted{Conn: conn, owner: l}
+	c := &counted{Conn: conn, owner: l, peer: peer}
 	l.mu.open[c] = struct{}{}
 	return c, nil
 }
@@ -291,7 +291,11 @@ func (l *Listener) deal(c *counted, kind Kind, deadline time.Time) {
 type counted struct {
 	net.Conn
 	owner *Listener
+	peer  Peer
 }
+
+// Peer is who shook hands. A server finds it on the connections it accepts.
+func (c *counted) Peer() Peer { return c.peer }
 
 // Close closes the connection and makes room for another.
 func (c *counted) Close() error {
