@@ -93,7 +93,8 @@ func (m *Machine) budgetsAfter(steps []budgetStep) []*logv1.RetryBudget {
 	for _, step := range steps {
 		gone[step.name] = true
 	}
-	after := slices.DeleteFunc(slices.Clone(m.state.Budgets()), func(b *logv1.RetryBudget) bool { return gone[b.GetName()] })
+	after := slices.Clone(m.state.Budgets())
+	after = slices.DeleteFunc(after, func(b *logv1.RetryBudget) bool { return gone[b.GetName()] })
 	for _, step := range steps {
 		if step.after != nil {
 			after = append(after, step.after)

@@ -90,8 +90,9 @@ func (m *Machine) thinkLimits(op *logv1.ApplyLimits) (*change, error) {
 			fresh++
 		}
 	}
-	if total := int64(m.state.Limits() + fresh); fresh > 0 && total > m.state.Caps.GetLimits() {
-		return nil, badField("limits", "%d with the deleted ones that are remembered: at most %d", total, m.state.Caps.GetLimits())
+	total, most := int64(m.state.Limits()+fresh), m.state.Caps.GetLimits()
+	if fresh > 0 && total > most {
+		return nil, badField("limits", "%d with the deleted ones that are remembered: at most %d", total, most)
 	}
 	return c, nil
 }

@@ -51,7 +51,30 @@ func (m *Machine) applyForm(op *logv1.Form) (*logv1.Result, error) {
 	if err != nil {
 		return nil, asRefusal("", err)
 	}
+	if err := m.fits(caps); err != nil {
+		return nil, err
+	}
 	m.state.ClusterID, m.state.Caps = id, caps
 	m.effect(Effect{Kind: Formed, Value: id})
 	return done(), nil
+}
+
+// fits refuses caps that the state has passed already. A cluster forms before
+// anything else happens; a log that says otherwise must not break the caps.
+func (m *Machine) fits(caps *logv1.Caps) error {
+	for _, one := range []struct {
+		field string
+		have  int
+		most  int64
+	}{
+		{"caps.keys", m.state.Keys(), caps.GetKeys()},
+		{"caps.leases", m.state.Leases(), caps.GetLeases()},
+		{"caps.limits", max(m.state.Limits(), len(m.state.Budgets())), caps.GetLimits()},
+		{"caps.clients", m.state.Clients(), caps.GetClients()},
+	} {
+		if int64(one.have) > one.most {
+			return badField(one.field, "%d: there are %d already", one.most, one.have)
+		}
+	}
+	return nil
 }

@@ -97,12 +97,9 @@ func Renew(id string, sequence uint64, ttl time.Duration) *logv1.Operation {
 	return Operation(&logv1.Renew{LeaseId: LeaseID(id), Sequence: sequence, Ttl: int64(ttl)})
 }
 
-// Report is a retry report of one slice.
-func Report(node string, boot uint64, client string, slice, total, retries int64) *logv1.Operation {
-	return Operation(&logv1.ReportRetries{
-		Node: node, Boot: boot,
-		Slices: []*logv1.ClientSlice{{Client: client, Slice: slice, Total: total, Retries: retries}},
-	})
+// Report is a retry report.
+func Report(node string, boot uint64, slices ...*logv1.ClientSlice) *logv1.Operation {
+	return Operation(&logv1.ReportRetries{Node: node, Boot: boot, Slices: slices})
 }
 
 // Operation wraps one kind of operation.

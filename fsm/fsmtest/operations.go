@@ -57,7 +57,9 @@ func (s *script) usages(words []string) []*logv1.Usage {
 	var usages []*logv1.Usage
 	for _, word := range words {
 		c := s.charge(word)
-		usages = append(usages, &logv1.Usage{Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Used: c.GetAmount()})
+		usages = append(usages, &logv1.Usage{
+			Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Used: c.GetAmount(),
+		})
 	}
 	return usages
 }

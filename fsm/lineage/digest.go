@@ -12,6 +12,7 @@ func (l *Lineage) Digest(sum *digest.Sum) {
 	sum.Text(l.Name)
 	sum.Word(uint64(l.NextDimension))
 	DigestLimit(sum, l.Limit)
+	sum.Int(int64(l.Deleted))
 	sum.Word(uint64(len(l.Versions)))
 	for _, v := range l.Versions {
 		sum.Word(uint64(v.Number))

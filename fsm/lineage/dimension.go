@@ -119,7 +119,7 @@ func (d *Dimension) origin(old *Dimension) []int {
 }
 
 // refilled is when a bucket that is empty at now, with all the debt that it may
-// have, is full again: every bucket is by then.
+// have, is full again: every bucket is by then. It is after Memory at least.
 func (d *Dimension) refilled(now bucket.Instant) bucket.Instant {
 	worst := d.Shape.Empty(now)
 	for class := range d.Shape.Classes() {
@@ -129,7 +129,7 @@ func (d *Dimension) refilled(now bucket.Instant) bucket.Instant {
 	if !ok {
 		return Never
 	}
-	return max(at, now+1)
+	return max(at, now+Memory)
 }
 
 // Carry takes what a key holds, which has passed a version, to the version now.

@@ -17,6 +17,7 @@ package lineage
 import (
 	"math"
 	"slices"
+	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -25,6 +26,10 @@ import (
 // Never is an instant that does not come.
 const Never = bucket.Instant(math.MaxInt64)
 
+// Memory is how long what was removed is remembered at least. When it comes back
+// within that time with a higher burst it has still the tokens of the old one.
+const Memory = bucket.Instant(24 * time.Hour)
+
 // Lineage is a limit with the versions that some bucket has still to pass.
 type Lineage struct {
 	ID   uint32
@@ -32,6 +37,8 @@ type Lineage struct {
 	// Limit is what was last configured; nil when it was deleted and is only
 	// remembered. It must not be changed.
 	Limit *logv1.Limit
+	// Deleted is when that was.
+	Deleted bucket.Instant
 	// NextDimension numbers dimensions. A dimension that was forgotten and
 	// comes back has a new number, so that old leases don't return to it.
 	NextDimension uint32
@@ -101,7 +108,9 @@ func (l *Lineage) Change(limit *logv1.Limit, now bucket.Instant) (*Lineage, erro
 	old := l.Now()
 	next := &Lineage{ID: l.ID, Name: l.Name, Limit: limit, NextDimension: l.NextDimension}
 	var dimensions []Dimension
-	if limit != nil {
+	if limit == nil {
+		next.Deleted = now
+	} else {
 		shapes, err := Shapes(limit)
 		if err != nil {
 			return nil, err
@@ -150,13 +159,13 @@ func (l *Lineage) Trim(passed uint32) *Lineage {
 	return &next
 }
 
-// ForgetAt is when Forget has something to do. The dimensions of a deleted limit
-// are not forgotten one by one; see FullAt.
+// ForgetAt is when Forget has something to do; for a deleted limit, when it may
+// be forgotten as a whole if no key is left: its pristine bucket is full.
 func (l *Lineage) ForgetAt() bucket.Instant {
-	at := Never
 	if l.Limit == nil {
-		return at
+		return max(l.Now().FullAt(), l.Deleted+Memory)
 	}
+	at := Never
 	for i := range l.Now().Dimensions {
 		if until := l.Now().Dimensions[i].Until; until != 0 {
 			at = min(at, until)

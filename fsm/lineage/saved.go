@@ -15,7 +15,9 @@ const maxVersions = 256
 
 // Save is the lineage for a snapshot. It shares parts with it.
 func (l *Lineage) Save() *logv1.SnapshotLimit {
-	saved := &logv1.SnapshotLimit{Id: l.ID, Name: l.Name, Limit: l.Limit, NextDimension: l.NextDimension}
+	saved := &logv1.SnapshotLimit{
+		Id: l.ID, Name: l.Name, Limit: l.Limit, Deleted: int64(l.Deleted), NextDimension: l.NextDimension,
+	}
 	for _, v := range l.Versions {
 		version := &logv1.SnapshotVersion{Number: v.Number, Since: int64(v.Since)}
 		for i := range v.Dimensions {
@@ -52,6 +54,7 @@ func LoadBucket(s *bucket.Shape, saved *logv1.SnapshotBucket, now bucket.Instant
 func Load(saved *logv1.SnapshotLimit, now bucket.Instant) (*Lineage, error) {
 	l := &Lineage{
 		ID: saved.GetId(), Name: saved.GetName(), Limit: saved.GetLimit(), NextDimension: saved.GetNextDimension(),
+		Deleted: bucket.Instant(saved.GetDeleted()),
 	}
 	versions := saved.GetVersions()
 	switch {
@@ -61,6 +64,8 @@ func Load(saved *logv1.SnapshotLimit, now bucket.Instant) (*Lineage, error) {
 		return nil, fmt.Errorf("limit %q: must be %s", clip(l.Name), namePattern)
 	case len(versions) < 1 || len(versions) > maxVersions:
 		return nil, fmt.Errorf("limit %q: %d versions, must be from 1 to %d", l.Name, len(versions), maxVersions)
+	case l.Deleted < 0 || l.Deleted > now || l.Limit != nil && l.Deleted != 0:
+		return nil, fmt.Errorf("limit %q: deleted at %d, now is %d", l.Name, l.Deleted, now)
 	case int64(versions[0].GetNumber()) > math.MaxUint32-maxVersions:
 		return nil, fmt.Errorf("limit %q: version %d is too high", l.Name, versions[0].GetNumber())
 	}

@@ -29,7 +29,7 @@ const (
 
 	maxKeys    = 100_000_000
 	maxLeases  = 100_000_000
-	maxLimits  = 10_000
+	maxLimits  = 20_000
 	maxClients = 10_000_000
 
 	minWindow = int64(300 * time.Millisecond)
@@ -48,7 +48,7 @@ func bad(field, format string, values ...any) error {
 // DefaultCaps are the caps until the cluster has formed, and where Form leaves
 // one out.
 func DefaultCaps() *logv1.Caps {
-	return &logv1.Caps{Keys: 1_000_000, Leases: 1_000_000, Limits: 1_000, Clients: 100_000}
+	return &logv1.Caps{Keys: 1_000_000, Leases: 1_000_000, Limits: 10_000, Clients: 100_000}
 }
 
 // CheckCaps fills in what is left out. The error is a *FieldError.

@@ -58,13 +58,10 @@ func (l *Limit) Counted(d *lineage.Dimension) *Counted {
 // been.
 func (l *Limit) due() bucket.Instant {
 	_, at := l.FirstDue()
-	switch {
-	case l.Live():
-		return min(at, l.ForgetAt())
-	case l.keys.Len() > 0:
+	if !l.Live() && l.keys.Len() > 0 {
 		return at
 	}
-	return l.Now().FullAt()
+	return min(at, l.ForgetAt())
 }
 
 // pass counts keys by the version that they have passed.
