@@ -7,13 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-)
 
-// errorDomain is the domain of every reason that a node gives.
-const errorDomain = "quorlease"
+	"github.com/quorlease/quorlease/api/server"
+)
 
 // fate is what became of a question that got an error.
 type fate int
@@ -31,9 +29,7 @@ const (
 	unknown
 )
 
-// fateOf reads an error of a call. The code and the reason inside say whether
-// it may have happened; an UNAVAILABLE without a reason comes from the
-// transport and says nothing.
+// fateOf reads an error of a call by the error table.
 func fateOf(err error) fate {
 	var u *unreachable
 	if errors.As(err, &u) {
@@ -42,34 +38,27 @@ func fateOf(err error) fate {
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return unknown
 	}
-	switch reasonOf(err) {
-	case "NO_LEADER", "OVERLOADED":
+	cause := causeOf(err)
+	switch {
+	case cause.Reason == "NO_LEADER" || cause.Reason == "OVERLOADED":
 		return electing
-	case "NO_QUORUM", "CLOSED", "SHUTTING_DOWN":
+	case cause.Reason == "NO_QUORUM" || cause.Reason == "SHUTTING_DOWN":
 		return withoutQuorum
-	case "OUTCOME_UNKNOWN":
-		return unknown
-	}
-	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Unknown:
+	case cause.MayHaveHappened && cause.Reason != "INTERNAL":
 		return unknown
 	default:
+		// A bug is the same at the next node, and to be seen rather than hidden.
 		return decided
 	}
 }
 
-// reasonOf is the reason of the error table that a node gave, or "".
-func reasonOf(err error) string {
-	s, ok := status.FromError(err)
-	if !ok {
-		return ""
+// causeOf is the row of the error table that a call's error came from.
+func causeOf(err error) server.Cause {
+	s, _ := status.FromError(err)
+	if s.Code() == codes.OK {
+		return server.Cause{}
 	}
-	for _, detail := range s.Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok && info.GetDomain() == errorDomain {
-			return info.GetReason()
-		}
-	}
-	return ""
+	return server.FromStatus(s).Cause
 }
 
 // advice says what to do about a reason.
@@ -93,33 +82,24 @@ func Explain(err error) error {
 	if !ok {
 		return err
 	}
-	text := s.Message()
-	for _, detail := range s.Details() {
-		if bad, ok := detail.(*errdetails.BadRequest); ok {
-			text = withFields(text, bad.GetFieldViolations())
-		}
-	}
+	e := server.FromStatus(s)
+	text := e.Message
 	if text == "" {
-		text = s.Code().String()
+		text = e.Cause.Name
 	}
-	if hint := advice[reasonOf(err)]; hint != "" {
+	if e.Correlation != "" {
+		text += "; the node's log says more under " + e.Correlation
+	}
+	if e.Cause.MayHaveHappened {
+		text += "; it may have happened"
+	}
+	if hint := advice[e.Cause.Reason]; hint != "" {
 		text += "; " + hint
 	}
 	if s.Code() == codes.Unimplemented {
-		text += "; the node's program is older than this one"
+		text += "; the node's program is another version than this one"
 	}
 	return errors.New(text)
-}
-
-// withFields adds what a message doesn't say already.
-func withFields(text string, fields []*errdetails.BadRequest_FieldViolation) string {
-	for _, f := range fields {
-		if strings.Contains(text, f.GetDescription()) && strings.Contains(text, f.GetField()) {
-			continue
-		}
-		text = strings.TrimPrefix(text+"; ", "; ") + f.GetField() + ": " + f.GetDescription()
-	}
-	return text
 }
 
 // Decided says whether an error of a call is a node's own answer to it, rather
@@ -177,7 +157,7 @@ func (a *attempts) failed() error {
 	}
 	switch {
 	case has[unknown] && a.kind != Read:
-		return &OutcomeUnknownError{fmt.Sprintf("no answer within %s, and it may have happened: %s", a.timeout, a.causes())}
+		return &OutcomeUnknownError{"no answer, and it may have happened: " + a.causes()}
 	case has[electing]:
 		return fmt.Errorf("no answer within %s, nothing was decided: %s; "+
 			"an election takes about a second: ask again", a.timeout, a.causes())
