@@ -10,7 +10,9 @@
 //   - api/quorlease/log/v1 is what is written to disk, api/quorlease/peer/v1 what
 //     nodes say to one another, api/quorlease/v1 the public protocol. Generated.
 //   - fsm is the replicated state machine over them: the same entries give the
-//     same state, on every node and architecture.
+//     same state, on every node and architecture. fsm/lineage takes a limit
+//     through its versions, fsm/state remembers, on tables of fsm/store, and sums
+//     itself up with fsm/digest.
 //   - cluster runs one node: the Raft log, the peers, the authority clock, batching
 //     and forwarding. Everything with a goroutine, a disk or a peer is here.
 //   - api/limitsfile reads the YAML that operators write; api/server and
