@@ -18,7 +18,7 @@ import (
 const entries = 200
 
 // filled is a data directory with a log of 200 entries, a term and a vote.
-func filled(t *testing.T) string {
+func filled(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	s, logs, stable := openWatched(t, dir)
@@ -43,7 +43,7 @@ func entryAt(index uint64) *raft.Log {
 	return &raft.Log{Index: index, Term: 1 + index/50, Type: raft.LogCommand, Data: data}
 }
 
-func openWatched(t *testing.T, dir string) (*Stores, raft.LogStore, raft.StableStore) {
+func openWatched(t testing.TB, dir string) (*Stores, raft.LogStore, raft.StableStore) {
 	t.Helper()
 	s, err := OpenStores(dir, hclog.NewNullLogger())
 	if err != nil {

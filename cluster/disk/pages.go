@@ -47,6 +47,9 @@ type pages struct {
 	high, pageSize uint64
 	// seen has one bit a page.
 	seen []uint64
+	// inside: below a bucket of the root. Raft's store has no buckets in
+	// buckets, and small ones that overlap would take for ever.
+	inside bool
 }
 
 // meta is what counts of a meta page.
@@ -169,7 +172,7 @@ func (p *pages) page(id uint64, flags uint16) ([]byte, error) {
 		return nil, fmt.Errorf("page %d of %d reaches to page %d", id, p.high, end-1)
 	}
 	for n := id; n < end; n++ {
-		if false {
+		if p.seen[n/64]&(1<<(n%64)) != 0 {
 			return nil, fmt.Errorf("page %d is referred to twice", n)
 		}
 		p.seen[n/64] |= 1 << (n % 64)
@@ -251,9 +254,11 @@ func element(b []byte, i int, isBranch bool) (key, value []byte, err error) {
 // bucket checks what lies below an element that is a bucket; a small one lies
 // in the element itself.
 func (p *pages) bucket(value []byte) error {
-	if len(value) < bucketLen {
-		return fmt.Errorf("a bucket of %d bytes", len(value))
+	if len(value) < bucketLen || p.inside {
+		return fmt.Errorf("a bucket of %d bytes, in another: %v", len(value), p.inside)
 	}
+	p.inside = true
+	defer func() { p.inside = false }()
 	if root := binary.NativeEndian.Uint64(value); root != 0 {
 		return p.tree(root, nil, nil)
 	}
