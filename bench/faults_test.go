@@ -73,7 +73,7 @@ func exactLimit(t *testing.T, nodes *Nodes) {
 	err := ApplyLimit(t.Context(), nodes.GRPC(0), &quorleasev1.Limit{
 		Name: "exact", Exact: true,
 		Dimensions: []*quorleasev1.Dimension{{
-			Name: "requests", Burst: &burst,
+			Name: "requests", Burst: &burst, MaxOpen: &burst,
 			Rate: &quorleasev1.Rate{Amount: 0, Interval: durationpb.New(time.Minute)},
 		}},
 		Lease: durationpb.New(time.Hour),

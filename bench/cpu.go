@@ -1,0 +1,38 @@
+package bench
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// userHz is how many clock ticks a second the kernel reports CPU time in. It is
+// 100 on every Linux that Go runs on.
+const userHz = 100
+
+// CPU is the processor time that node i has used, in user and system mode, to
+// 10 ms. With Wrap it is the wrapper's.
+func (n *Nodes) CPU(i int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid(i)))
+	if err != nil {
+		return 0, fmt.Errorf("read processor time: %w", err)
+	}
+	// The name, in parentheses, may hold anything; the fields after it don't.
+	rest := string(data[strings.LastIndexByte(string(data), ')')+1:])
+	fields := strings.Fields(rest)
+	const utime, stime = 11, 12 // counted from the field after the name
+	ticks := 0
+	for _, field := range []int{utime, stime} {
+		if field >= len(fields) {
+			return 0, fmt.Errorf("read processor time: %d fields, want more than %d", len(fields), field)
+		}
+		value, err := strconv.Atoi(fields[field])
+		if err != nil {
+			return 0, fmt.Errorf("read processor time: %w", err)
+		}
+		ticks += value
+	}
+	return time.Duration(ticks) * time.Second / userHz, nil
+}
