@@ -71,7 +71,9 @@ func TestSpace(t *testing.T) {
 	})
 	t.Run("low_from_the_first_look", func(t *testing.T) {
 		t.Parallel()
-		s, err := WatchSpace(SpaceConfig{Statfs: func(string) (Usage, error) { return Usage{Free: gib - 1, Total: gib}, nil }})
+		s, err := WatchSpace(SpaceConfig{
+			Statfs: func(string) (Usage, error) { return Usage{Free: gib - 1, Total: gib}, nil },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -50,7 +50,9 @@ func expects(n uint32) func(*peerv1.PeerInfo) {
 }
 
 func three() []identity.Member {
-	return []identity.Member{{RaftID: n1, Peer: addrOf(n1)}, {RaftID: n2, Peer: addrOf(n2)}, {RaftID: n3, Peer: addrOf(n3)}}
+	return []identity.Member{
+		{RaftID: n1, Peer: addrOf(n1)}, {RaftID: n2, Peer: addrOf(n2)}, {RaftID: n3, Peer: addrOf(n3)},
+	}
 }
 
 // empty is a node that belongs to nothing and forms three.
@@ -102,12 +104,18 @@ var decisions = []struct {
 	},
 	{
 		"more_than_expected", empty(n1), []*peerv1.PeerInfo{peer(n2), peer(n3), peer(n4)},
-		refuse, "4 nodes", // The names follow.
+		refuse, "4 nodes",
 	},
-	{"another_number", empty(n1), []*peerv1.PeerInfo{peer(n2, expects(5))}, refuse, "--bootstrap-expect 5, this node with 3"},
+	{
+		"another_number", empty(n1),
+		[]*peerv1.PeerInfo{peer(n2, expects(5))}, refuse, "--bootstrap-expect 5, this node with 3",
+	},
 	{"a_peer_that_only_joins", empty(n1), []*peerv1.PeerInfo{peer(n2, expects(0))}, wait, "without --bootstrap-expect"},
 	{"a_name_twice", empty(n1), []*peerv1.PeerInfo{peer(n2), peer("n2.99999999")}, refuse, "share a name"},
-	{"promised_elsewhere", empty(n1), []*peerv1.PeerInfo{peer(n2, promised(clusterX)), peer(n3)}, wait, "planned cluster " + clusterX},
+	{
+		"promised_elsewhere", empty(n1),
+		[]*peerv1.PeerInfo{peer(n2, promised(clusterX)), peer(n3)}, wait, "planned cluster " + clusterX,
+	},
 	{
 		"R36_hears_of_a_cluster_that_has_it", empty(n4),
 		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n4))}, adopt, "",
@@ -128,7 +136,10 @@ var decisions = []struct {
 	{"nor_alone", empty(n4), []*peerv1.PeerInfo{peer(n1, formed(clusterX))}, wait, "does not know its members"},
 	{"only_joins_and_finds_nothing", alone(empty(n4), 0), []*peerv1.PeerInfo{peer(n1)}, wait, "no cluster answers"},
 	{"planner_goes_on", has(n1, clusterX, three()), nil, bootstrap, ""},
-	{"promised_waits_for_the_planner", has(n2, clusterX, three()), []*peerv1.PeerInfo{peer(n1, promised(clusterX))}, wait, n1},
+	{
+		"promised_waits_for_the_planner", has(n2, clusterX, three()),
+		[]*peerv1.PeerInfo{peer(n1, promised(clusterX))}, wait, n1,
+	},
 	{
 		"promised_and_formed", has(n2, clusterX, three()),
 		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3))}, adopt, "",
@@ -141,7 +152,10 @@ var decisions = []struct {
 		"R37_planner_lost_what_it_bootstrapped", has(n1, clusterX, three()),
 		[]*peerv1.PeerInfo{peer(n2, formed(clusterX, n1, n2, n3))}, refuse, "n1.11111111, which bootstrapped it, is gone",
 	},
-	{"R36_state_never_bootstraps", withState(has(n1, clusterX, three())), []*peerv1.PeerInfo{peer(n2), peer(n3)}, adopt, ""},
+	{
+		"R36_state_never_bootstraps", withState(has(n1, clusterX, three())),
+		[]*peerv1.PeerInfo{peer(n2), peer(n3)}, adopt, "",
+	},
 	{"joined_and_empty", has(n4, clusterX, nil), nil, adopt, ""},
 	{"R37_formed_and_empty", wasFormed(has(n2, clusterX, three())), nil, refuse, "its Raft state is gone"},
 	{"state_of_no_cluster", withState(empty(n1)), nil, refuse, "names no cluster"},

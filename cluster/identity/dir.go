@@ -18,7 +18,7 @@ var (
 	// ErrOtherNode: the data directory is another node's.
 	ErrOtherNode = errors.New("belongs to another node")
 	// ErrOtherCluster: the node has promised to belong, or belongs, to another
-	// cluster (S2).
+	// cluster (R36).
 	ErrOtherCluster = errors.New("belongs to another cluster")
 	// ErrRemoved: the node was removed from its cluster and may come back only
 	// with an empty data directory (R33).
@@ -134,7 +134,7 @@ func (d *Dir) draw(name string) error {
 }
 
 // tighten takes the directory from everybody else: snapshots and logs name
-// clients (R23, S15).
+// clients (R23).
 func (d *Dir) tighten() error {
 	st, err := os.Stat(d.path)
 	if err != nil {

@@ -2,6 +2,7 @@ package probe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -141,7 +142,8 @@ func TestIncident(t *testing.T) {
 			var got strings.Builder
 			for at, s := range c.states {
 				state := map[rune]State{'h': HasLeader, 'n': NoLeader, 'q': NoQuorum}[s]
-				got.WriteString(map[outcome]string{nothing: ".", lost: "L", restored: "R"}[i.observe(time.Duration(at)*time.Second, state, patience)])
+				said := i.observe(time.Duration(at)*time.Second, state, patience)
+				got.WriteString(map[outcome]string{nothing: ".", lost: "L", restored: "R"}[said])
 			}
 			if got.String() != c.want {
 				t.Errorf("%s: got %s, want %s", c.states, got.String(), c.want)
@@ -154,7 +156,8 @@ func TestLagging(t *testing.T) {
 	t.Parallel()
 	var l lagging
 	var got []string
-	for at, lag := range []uint64{249, 250, 900, 249, 250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 250, 0, 250} {
+	lags := slices.Concat([]uint64{249, 250, 900, 249}, slices.Repeat([]uint64{250}, 13), []uint64{0, 250})
+	for at, lag := range lags {
 		if l.observe(time.Duration(at)*time.Second, lag) {
 			got = append(got, fmt.Sprint(at))
 		}

@@ -86,8 +86,10 @@ func (b *bubble) ask(ctx context.Context, from, to string) (*peerv1.PeerInfo, er
 func (b *bubble) changed(id string, c Change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := map[ChangeKind]string{QuorumLost: "lost", QuorumRestored: "restored", FollowerLagging: "lagging " + c.RaftID}[c.Kind]
-	b.changes = append(b.changes, fmt.Sprintf("%s %s", id, kind))
+	kinds := map[ChangeKind]string{
+		QuorumLost: "lost", QuorumRestored: "restored", FollowerLagging: "lagging " + c.RaftID,
+	}
+	b.changes = append(b.changes, id+" "+kinds[c.Kind])
 }
 
 // set changes the world under the lock and lets time pass.
@@ -166,7 +168,8 @@ func TestProber(t *testing.T) {
 		if got := b.took(); got != "a lost, b lost, c lost" {
 			t.Errorf("after one second: got %q, want every node to say so", got)
 		}
-		if v := b.probers["b"].View(); v.State != NoQuorum || !v.Lost || !slices.Equal(v.Reached, []string{"b"}) || v.Voters != 3 {
+		v := b.probers["b"].View()
+		if v.State != NoQuorum || !v.Lost || !slices.Equal(v.Reached, []string{"b"}) || v.Voters != 3 {
 			t.Errorf("view: got %+v, want no quorum with itself alone", v)
 		}
 		b.set(time.Minute, func() {})

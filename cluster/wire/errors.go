@@ -8,9 +8,9 @@ import (
 // Sentinels of this package. A *Refusal matches the one of its code, whichever
 // side refused.
 var (
-	// ErrOtherCluster: the other end belongs to another cluster (S2).
+	// ErrOtherCluster: the other end belongs to another cluster (R36).
 	ErrOtherCluster = errors.New("belongs to another cluster")
-	// ErrUnknownNode: the other end is not a member (S1).
+	// ErrUnknownNode: the other end is not a member (R38).
 	ErrUnknownNode = errors.New("is not a member")
 	// ErrBusy: the acceptor has as many connections as it may.
 	ErrBusy = errors.New("has too many connections")

@@ -150,7 +150,7 @@ func appendID(b []byte, id string) []byte {
 }
 
 // readID reads one length-prefixed id of printable ASCII without spaces, so
-// that it can stand in a log line as it is (S20).
+// that it can stand in a log line as it is.
 func readID(r io.Reader, what string) (string, error) {
 	var n [1]byte
 	if _, err := io.ReadFull(r, n[:]); err != nil {
@@ -195,7 +195,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// printable replaces what a peer must not put into our logs (S20).
+// printable replaces what a peer must not put into our logs.
 func printable(s string) string {
 	b := []byte(s)
 	for i, c := range b {

@@ -345,7 +345,8 @@ func TestDialErrors(t *testing.T) {
 			}
 		}()
 		d := NewDialer(DialerConfig{Self: func() (string, string) { return "", "n1" }})
-		if _, err := d.DialRaft(other.Addr().String(), 0); err == nil || !strings.Contains(err.Error(), "not that of a Quorlease") {
+		_, err = d.DialRaft(other.Addr().String(), 0)
+		if err == nil || !strings.Contains(err.Error(), "not that of a Quorlease") {
 			t.Errorf("got %v, want: not a Quorlease node", err)
 		}
 	})

@@ -11,7 +11,7 @@ const (
 )
 
 // quiet lets one line a source a minute through, for a bounded number of
-// sources: a stranger who knocks a thousand times must not fill the disk (S1).
+// sources: a stranger who knocks a thousand times must not fill the disk.
 type quiet struct {
 	mu   sync.Mutex
 	last map[string]time.Time
