@@ -75,7 +75,8 @@ race() {
 fuzz_one() {
   local package=${1%%:*} target=${1##*:} log
   log=$(mktemp)
-  if go test -run '^$' -fuzz "^$target\$" -fuzztime "$2" -parallel 1 -timeout 10m "$package" >"$log" 2>&1; then
+  if go test -run '^$' -fuzz "^$target\$" -fuzztime "$2" -fuzzminimizetime 20x -parallel 1 \
+    -timeout 10m "$package" >"$log" 2>&1; then
     printf 'ok   fuzz %s %s %s\n' "$package" "$target" "$(grep -oE 'execs: [0-9]+' "$log" | tail -n 1)"
     rm -f "$log"
     return
