@@ -59,7 +59,6 @@ func (s *Server) bounds() []grpc.ServerOption {
 		}),
 		grpc.ReadBufferSize(readBuffer),
 		grpc.WriteBufferSize(writeBuffer),
-		grpc.SharedWriteBuffer(true),
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(16 * window),
 		grpc.InTapHandle(s.tap),

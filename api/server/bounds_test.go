@@ -54,7 +54,8 @@ func TestG10IdleConnections(t *testing.T) {
 	}
 	// A connection that is there already is served; a new one is closed, not left
 	// hanging.
-	if _, err := quorleasev1.NewAdmissionClient(conn).Peek(patient(t), &quorleasev1.PeekRequest{Charges: charge("a", 1)}); err != nil {
+	_, err := quorleasev1.NewAdmissionClient(conn).Peek(patient(t), &quorleasev1.PeekRequest{Charges: charge("a", 1)})
+	if err != nil {
 		t.Errorf("an honest connection: %v", err)
 	}
 	_ = idle[count-1].SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -146,8 +147,10 @@ func TestConfigIsChecked(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"node: missing", "events: missing", "connections max 0: must be at least 1",
-		"session bytes max 5: must be at least 1048576"} {
+	for _, want := range []string{
+		"node: missing", "events: missing", "connections max 0: must be at least 1",
+		"session bytes max 5: must be at least 1048576",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not say %q", err, want)
 		}

@@ -56,10 +56,11 @@ var (
 	errBadField        = errors.New("bad request")
 	errUnauthenticated = errors.New("no credential")
 	errNoRight         = errors.New("no right")
-	errTooLarge        = errors.New("message too large")
 	errBug             = errors.New("internal error")
 	errNoService       = errors.New("unknown service")
 
+	// ErrTooLarge: a message has more bytes or parts than one may have.
+	ErrTooLarge = errors.New("message too large")
 	// ErrHost: the Host header names none of this node's names.
 	ErrHost = errors.New("host not allowed")
 	// ErrOrigin: a browser sent it for a page of another origin.
@@ -145,7 +146,7 @@ var causes = []Cause{
 	},
 	{
 		Name: "message too large", Code: codes.ResourceExhausted, Reason: "MESSAGE_TOO_LARGE", HTTP: 413,
-		sentinel: errTooLarge,
+		sentinel: ErrTooLarge,
 	},
 	{
 		Name: "foreign host", Code: codes.PermissionDenied, Reason: "HOST_NOT_ALLOWED", HTTP: 421,
@@ -279,7 +280,7 @@ func ErrorOf(err error) *Error {
 
 func causeOf(sentinel error) Cause {
 	for _, row := range causes {
-		if row.sentinel == sentinel {
+		if row.sentinel != nil && errors.Is(sentinel, row.sentinel) {
 			return row
 		}
 	}

@@ -28,6 +28,7 @@ var sentinels = map[error]string{
 	cluster.ErrDiskLow: "DISK_LOW", cluster.ErrClosed: "SHUTTING_DOWN", events.ErrCompacted: "COMPACTED",
 	server.ErrHost: "HOST_NOT_ALLOWED", server.ErrOrigin: "ORIGIN_NOT_ALLOWED",
 	server.ErrContentType: "CONTENT_TYPE", server.ErrPath: "UNKNOWN_PATH", server.ErrMethod: "METHOD_NOT_ALLOWED",
+	server.ErrTooLarge: "MESSAGE_TOO_LARGE",
 }
 
 // Whatever an operation ends with has its row, also when it is wrapped, and the
@@ -86,7 +87,7 @@ func TestErrorTableRoundTrips(t *testing.T) {
 	}
 	seen := map[key]string{}
 	for _, cause := range server.Causes() {
-		e := &server.Error{Cause: cause, Message: "why", Correlation: "abc", Fields: []server.Field{{Name: "f", Problem: "p"}}}
+		e := &server.Error{Cause: cause, Message: "why", Fields: []server.Field{{Name: "f", Problem: "p"}}}
 		back := server.FromStatus(e.GRPCStatus())
 		if back.Cause.Name != cause.Name {
 			t.Errorf("%q comes back as %q", cause.Name, back.Cause.Name)

@@ -34,7 +34,9 @@ func (s *Server) unary(
 }
 
 // stream is unary for streams.
-func (s *Server) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
+func (s *Server) stream(
+	srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler,
+) (err error) {
 	defer func() { err = s.failure(info.FullMethod, recover(), err) }()
 	ctx, err := s.admit(ss.Context(), info.FullMethod)
 	if err != nil {

@@ -20,7 +20,9 @@ type limits struct {
 
 // Apply changes limits and retry budgets as one change, or shows what it would
 // change.
-func (l *limits) Apply(ctx context.Context, r *quorleasev1.LimitsApplyRequest) (*quorleasev1.LimitsApplyResponse, error) {
+func (l *limits) Apply(
+	ctx context.Context, r *quorleasev1.LimitsApplyRequest,
+) (*quorleasev1.LimitsApplyResponse, error) {
 	op, err := limitsfile.ResolveAll(r)
 	if err != nil {
 		return nil, err
@@ -92,7 +94,9 @@ func notFound(name string) error {
 }
 
 // Delete removes a limit, or a retry budget where no limit has the name.
-func (l *limits) Delete(ctx context.Context, r *quorleasev1.LimitsDeleteRequest) (*quorleasev1.LimitsDeleteResponse, error) {
+func (l *limits) Delete(
+	ctx context.Context, r *quorleasev1.LimitsDeleteRequest,
+) (*quorleasev1.LimitsDeleteResponse, error) {
 	name := r.GetName()
 	if err := convert.Name("name", name); err != nil {
 		return nil, err
@@ -140,7 +144,9 @@ func (l *limits) Inspect(
 }
 
 // Adjust changes a level by hand.
-func (l *limits) Adjust(ctx context.Context, r *quorleasev1.LimitsAdjustRequest) (*quorleasev1.LimitsAdjustResponse, error) {
+func (l *limits) Adjust(
+	ctx context.Context, r *quorleasev1.LimitsAdjustRequest,
+) (*quorleasev1.LimitsAdjustResponse, error) {
 	op, err := convert.Adjust(r, author(identityOf(ctx)))
 	if err != nil {
 		return nil, err

@@ -42,11 +42,13 @@ func TestLimitsLifeCycle(t *testing.T) {
 		t.Errorf("planned: %v, %v", planned, err)
 	}
 	stale := uint64(7)
-	_, err = limits.Apply(patient(t), &quorleasev1.LimitsApplyRequest{Limits: listed.GetLimits(), ExpectedRevision: &stale})
+	_, err = limits.Apply(patient(t),
+		&quorleasev1.LimitsApplyRequest{Limits: listed.GetLimits(), ExpectedRevision: &stale})
 	if e := server.ErrorOf(err); e.Cause.Reason != "REVISION_CHANGED" || e.Cause.Code != codes.Aborted {
 		t.Errorf("stale revision: %v", err)
 	}
-	if _, err := limits.Delete(patient(t), &quorleasev1.LimitsDeleteRequest{Name: "b"}); status.Code(err) != codes.NotFound {
+	_, err = limits.Delete(patient(t), &quorleasev1.LimitsDeleteRequest{Name: "b"})
+	if status.Code(err) != codes.NotFound {
 		t.Errorf("delete of nothing: %v", err)
 	}
 	_, err = limits.Apply(patient(t), &quorleasev1.LimitsApplyRequest{
@@ -67,7 +69,8 @@ func TestLimitsLifeCycle(t *testing.T) {
 		t.Errorf("history: %v, %v", history, err)
 	}
 	for name, want := range map[string]string{"a": "LIMIT_NOT_FOUND", "A": "BAD_FIELD"} {
-		if _, err := limits.List(patient(t), &quorleasev1.LimitsListRequest{Name: name}); server.ErrorOf(err).Cause.Reason != want {
+		_, err := limits.List(patient(t), &quorleasev1.LimitsListRequest{Name: name})
+		if server.ErrorOf(err).Cause.Reason != want {
 			t.Errorf("list %s: %v", name, err)
 		}
 	}

@@ -37,7 +37,9 @@ type clients struct {
 
 // List shows the clients with most retries. It reads this node's replica: counts
 // are reported late anyway.
-func (c *clients) List(ctx context.Context, r *quorleasev1.ClientsListRequest) (*quorleasev1.ClientsListResponse, error) {
+func (c *clients) List(
+	ctx context.Context, r *quorleasev1.ClientsListRequest,
+) (*quorleasev1.ClientsListResponse, error) {
 	top, err := convert.Top(r)
 	if err != nil {
 		return nil, err
@@ -65,17 +67,25 @@ type eventsService struct {
 func (e *eventsService) Watch(
 	r *quorleasev1.EventsWatchRequest, stream grpc.ServerStreamingServer[quorleasev1.EventsWatchResponse],
 ) error {
-	return e.server.watch(stream.Context(), r, func(event *quorleasev1.EventsWatchResponse) error {
-		return stream.Send(event)
-	})
+	// The headers say that the subscription stands: nothing that happens from here
+	// on is missed.
+	started := func() error { return stream.SendHeader(nil) }
+	return e.server.watch(stream.Context(), r, Watcher{started, stream.Send})
+}
+
+// Watcher takes what Watch has to say.
+type Watcher struct {
+	// Started is called once, before anything is sent: the subscription stands.
+	Started func() error
+	// Send is called for each event.
+	Send func(*quorleasev1.EventsWatchResponse) error
 }
 
 // Watch streams events to a caller that did not come through gRPC, under the
-// rights of Events.Watch. It returns when send fails, when ctx ends, and when
-// everything was sent that is kept unless r says follow. The error is an *Error.
-func (s *Server) Watch(
-	ctx context.Context, r *quorleasev1.EventsWatchRequest, send func(*quorleasev1.EventsWatchResponse) error,
-) (err error) {
+// rights of Events.Watch. It returns when the watcher fails, when ctx ends, and
+// when everything was sent that is kept unless r says follow. The error is an
+// *Error.
+func (s *Server) Watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, to Watcher) (err error) {
 	const name = "/quorlease.v1.Events/Watch"
 	defer func() { err = s.failure(name, recover(), err) }()
 	if ctx, err = s.admit(ctx, name); err != nil {
@@ -85,14 +95,15 @@ func (s *Server) Watch(
 		return errOverloadedStreams
 	}
 	defer s.end()
-	return s.watch(ctx, r, send)
+	return s.watch(ctx, r, to)
 }
 
-func (s *Server) watch(
-	ctx context.Context, r *quorleasev1.EventsWatchRequest, send func(*quorleasev1.EventsWatchResponse) error,
-) error {
+func (s *Server) watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, to Watcher) error {
 	subscription, err := s.events.Subscribe(r.FromIndex)
 	if err != nil {
+		return err
+	}
+	if err := to.Started(); err != nil {
 		return err
 	}
 	ctx, cancel := s.untilDrained(ctx)
@@ -111,7 +122,7 @@ func (s *Server) watch(
 		case err != nil:
 			return err
 		}
-		if err := send(convert.EventAnswer(event)); err != nil {
+		if err := to.Send(convert.EventAnswer(event)); err != nil {
 			return err
 		}
 	}
@@ -152,7 +163,9 @@ func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.H
 }
 
 // Watch sends the health whenever it changes.
-func (h *health) Watch(r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
+func (h *health) Watch(
+	r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse],
+) error {
 	ctx, cancel := h.server.untilDrained(stream.Context())
 	defer cancel()
 	ticker := time.NewTicker(healthEvery)

@@ -178,7 +178,23 @@ func (s *Server) Serve(l net.Listener) error {
 }
 
 // Ready says whether there is a leader and the node has caught up with it.
-func (s *Server) Ready() bool { return !s.isDraining() && s.node.Status().Ready }
+func (s *Server) Ready() bool {
+	ready, _ := s.Readiness()
+	return ready
+}
+
+// Readiness is Ready with the reason: HAS_LEADER, or why not: NO_LEADER,
+// NO_QUORUM, CATCHING_UP or SHUTTING_DOWN.
+func (s *Server) Readiness() (ready bool, reason string) {
+	if s.isDraining() {
+		return false, "SHUTTING_DOWN"
+	}
+	status := s.node.Status()
+	if !status.Ready && status.Quorum == cluster.HasLeader {
+		return false, "CATCHING_UP"
+	}
+	return status.Ready, status.Quorum.String()
+}
 
 func (s *Server) isDraining() bool { return s.drainCtx.Err() != nil }
 

@@ -87,7 +87,9 @@ func TestReleaseAndRenew(t *testing.T) {
 	conn := dial(t, address)
 	configure(t, conn, "a", nil)
 	admission := quorleasev1.NewAdmissionClient(conn)
-	_, err := admission.Acquire(patient(t), &quorleasev1.AcquireRequest{LeaseId: leaseID, Track: true, Charges: charge("a", 6)})
+	_, err := admission.Acquire(patient(t), &quorleasev1.AcquireRequest{
+		LeaseId: leaseID, Track: true, Charges: charge("a", 6),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,8 @@ func TestErrorsOfTheNode(t *testing.T) {
 	conn := dial(t, address)
 	for sentinel, reason := range sentinels {
 		node.Fail(fmt.Errorf("wrapped: %w", sentinel))
-		_, err := quorleasev1.NewAdmissionClient(conn).Acquire(patient(t), &quorleasev1.AcquireRequest{Charges: charge("a", 1)})
+		_, err := quorleasev1.NewAdmissionClient(conn).Acquire(patient(t),
+			&quorleasev1.AcquireRequest{Charges: charge("a", 1)})
 		if e := server.ErrorOf(err); e == nil || e.Cause.Reason != reason {
 			t.Errorf("%v: got %v", sentinel, err)
 		}
@@ -128,7 +131,8 @@ func TestErrorsOfTheNode(t *testing.T) {
 	if _, err := limits.List(patient(t), &quorleasev1.LimitsListRequest{Stale: true}); err != nil {
 		t.Errorf("stale list without a quorum: %v", err)
 	}
-	if _, err := limits.List(patient(t), &quorleasev1.LimitsListRequest{}); server.ErrorOf(err).Cause.Reason != "NO_QUORUM" {
+	_, err = limits.List(patient(t), &quorleasev1.LimitsListRequest{})
+	if server.ErrorOf(err).Cause.Reason != "NO_QUORUM" {
 		t.Errorf("list without a quorum: %v", err)
 	}
 }
@@ -166,7 +170,8 @@ func TestPanicIsInternal(t *testing.T) {
 	})
 	conn := dial(t, address)
 	node.Panic("secret inside")
-	_, err := quorleasev1.NewAdmissionClient(conn).Acquire(patient(t), &quorleasev1.AcquireRequest{Charges: charge("a", 1)})
+	_, err := quorleasev1.NewAdmissionClient(conn).Acquire(patient(t),
+		&quorleasev1.AcquireRequest{Charges: charge("a", 1)})
 	e := server.ErrorOf(err)
 	if e.Cause.Code != codes.Internal || len(e.Correlation) != 16 || strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)

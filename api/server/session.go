@@ -147,7 +147,7 @@ func (s *session) accept(items *quorleasev1.RequestItems) error {
 	case items == nil:
 		return convert.Wrong("items", "missing: only the first message is a hello")
 	case len(list) > itemsMax:
-		return fmt.Errorf("%w: %d items, more than %d", errTooLarge, len(list), itemsMax)
+		return fmt.Errorf("%w: %d items, more than %d", ErrTooLarge, len(list), itemsMax)
 	}
 	// The node counts deadlines from its own clock; one reading does for all.
 	now := time.Now()
@@ -158,7 +158,7 @@ func (s *session) accept(items *quorleasev1.RequestItems) error {
 		total += sizes[i]
 	}
 	if total > sessionMax {
-		return fmt.Errorf("%w: %d bytes, more than %d", errTooLarge, total, sessionMax)
+		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, total, sessionMax)
 	}
 	for i, one := range list {
 		if _, cancel := one.GetOperation().(*quorleasev1.RequestItem_Cancel); cancel {

@@ -304,8 +304,11 @@ func TestSessionMistakesEndIt(t *testing.T) {
 		{"no hello", []*quorleasev1.SessionRequest{items(acquireItem(1, "a"))}, "hello: missing"},
 		{"nothing", []*quorleasev1.SessionRequest{{}}, "hello: missing"},
 		{"no session id", []*quorleasev1.SessionRequest{greet(&quorleasev1.Hello{})}, "hello.session_id: missing"},
-		{"bad client", []*quorleasev1.SessionRequest{greet(&quorleasev1.Hello{Client: "\x00", SessionId: leaseID})},
-			`hello.client: "\x00" has a control character`},
+		{
+			"bad client",
+			[]*quorleasev1.SessionRequest{greet(&quorleasev1.Hello{Client: "\x00", SessionId: leaseID})},
+			`hello.client: "\x00" has a control character`,
+		},
 		{"two hellos", []*quorleasev1.SessionRequest{greet(hello()), greet(hello())}, "items: missing"},
 		{"too many items", []*quorleasev1.SessionRequest{greet(hello()), items(many...)}, "513 items, more than 512"},
 		{"too many bytes", []*quorleasev1.SessionRequest{greet(hello()), items(large)}, "bytes, more than 262144"},

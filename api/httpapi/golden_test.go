@@ -1,0 +1,168 @@
+package httpapi_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/events"
+)
+
+const (
+	yamlLimits = `limits:
+  - name: deployment
+    rate: {requests: 600/min, tokens: 1_000/s}
+    target: 50%
+    burst: 10s
+    classes: {live: {share: 60%, burst: 50%}, batch: {share: 0%}}
+  - {name: tenant, per: [key], rate: {requests: 10/min}, lease: 1500ms}
+  - {name: free, unlimited: true}
+  - {name: closed, rate: {requests: 0/min}}
+retry_budgets:
+  - {name: default, match: {client: "*"}, max_fraction: 20%}
+`
+	lease  = `"lease_id":"00112233445566778899aabbccddeeff"`
+	lease2 = `"lease_id":"ffeeddccbbaa99887766554433221100"`
+)
+
+// Every shape that scripts rely on, one file a call. A change here is a change of
+// the contract.
+func TestEveryShapeIsAsReviewed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, step := range []struct {
+		name    string
+		advance time.Duration
+		request request
+	}{
+		{name: "apply-yaml", request: request{
+			method: "POST", path: "/v1/limits:apply?dry_run=false",
+			kind: "application/yaml", body: yamlLimits,
+		}},
+		{name: "apply-json", request: request{
+			method: "POST", path: "/v1/limits:apply", kind: "application/json",
+			body: `{"limits":[{"name":"hourly","dimensions":[{"name":"requests","rate":{"amount":"5","interval":"3600s"}}]}]}`,
+		}},
+		{name: "acquire-granted", request: request{
+			method: "POST", path: "/v1/admission:acquire", kind: "application/json",
+			body: `{` + lease + `,"client":"c","class":"live","track":true,"charges":[` +
+				`{"limit":"deployment","dimension":"requests","amount":"20"},` +
+				`{"limit":"tenant","key":"red","dimension":"requests","amount":4}]}`,
+		}},
+		{
+			name: "acquire-repeated", advance: 500 * time.Millisecond,
+			request: request{
+				method: "POST", path: "/v1/admission:acquire", kind: "application/json",
+				body: `{` + lease + `,"client":"c","class":"live","track":true,"charges":[` +
+					`{"limit":"tenant","key":"red","dimension":"requests","amount":"4"},` +
+					`{"limit":"deployment","dimension":"requests","amount":"20"}]}`,
+			},
+		},
+		{name: "acquire-denied", request: request{
+			method: "POST", path: "/v1/admission:acquire", kind: "application/json",
+			body: `{` + lease2 + `,"charges":[{"limit":"tenant","key":"red","dimension":"requests","amount":"7"},` +
+				`{"limit":"closed","dimension":"requests","amount":"1"}]}`,
+		}},
+		{name: "acquire-unlimited", request: request{
+			method: "POST", path: "/v1/admission:acquire", kind: "application/json",
+			body: `{` + lease2 + `,"charges":[{"limit":"free","dimension":"anything","amount":"9007199254740992"}]}`,
+		}},
+		{name: "peek", request: request{
+			method: "POST", path: "/v1/admission:peek", kind: "application/json",
+			body: `{"class":"batch","charges":[{"limit":"deployment","dimension":"tokens","amount":"100"}]}`,
+		}},
+		{name: "renew", request: request{
+			method: "POST", path: "/v1/admission:renew", kind: "application/json",
+			body: `{` + lease + `,"ttl":"90.250s","sequence":"1","used":[{"dimension":"requests","used":"1"}]}`,
+		}},
+		{name: "inspect", request: request{method: "GET", path: "/v1/limits:inspect?limit=deployment"}},
+		{name: "inspect-key", request: request{method: "GET", path: "/v1/limits:inspect?limit=tenant&key=red&stale=true"}},
+		{name: "settle", request: request{
+			method: "POST", path: "/v1/admission:settle", kind: "application/json",
+			body: `{` + lease + `,"used":[{"limit":"tenant","key":"red","dimension":"requests","used":"2"}]}`,
+		}},
+		{name: "acquire-to-release", request: request{
+			method: "POST", path: "/v1/admission:acquire",
+			kind: "application/json", body: `{` + lease2 + `,"track":true,"charges":[` +
+				`{"limit":"tenant","key":"blue","dimension":"requests","amount":"1"}]}`,
+		}},
+		{name: "release", request: request{
+			method: "POST", path: "/v1/admission:release", kind: "application/json",
+			body: `{` + lease2 + `}`,
+		}},
+		{name: "adjust", request: request{
+			method: "POST", path: "/v1/limits:adjust", kind: "application/json",
+			body: `{"limit":"tenant","key":"red","dimension":"requests","add":"-1","reason":"a test"}`,
+		}},
+		{name: "limits", request: request{method: "GET", path: "/v1/limits"}},
+		{name: "limit", request: request{method: "GET", path: "/v1/limits/tenant"}},
+		{name: "delete", request: request{method: "DELETE", path: "/v1/limits/hourly?expected_revision=2"}},
+		{name: "history", request: request{method: "GET", path: "/v1/limits:history?limit=2"}},
+		{name: "clients", request: request{method: "GET", path: "/v1/clients?top=5"}},
+		{name: "cluster", request: request{method: "GET", path: "/v1/cluster"}},
+		{name: "healthz", request: request{method: "GET", path: "/healthz"}},
+		{name: "readyz", request: request{method: "GET", path: "/readyz"}},
+	} {
+		s.node.Advance(step.advance)
+		golden(t, step.name, s.transcript(step.request))
+	}
+}
+
+// The shapes of what goes wrong.
+func TestEveryFailureIsAsReviewed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	charges := `"charges":[{"limit":"a","dimension":"requests","amount":"1"}]`
+	for _, step := range []struct {
+		name    string
+		fail    error
+		request request
+	}{
+		{name: "fail-unknown-limit", request: request{
+			method: "POST", path: "/v1/admission:acquire",
+			kind: "application/json", body: `{` + charges + `}`,
+		}},
+		{name: "fail-bad-fields", request: request{
+			method: "POST", path: "/v1/admission:acquire",
+			kind: "application/json", body: `{"track":true,"charges":[{"limit":"a","dimension":"requests","amount":"0"}]}`,
+		}},
+		{name: "fail-unknown-field", request: request{
+			method: "POST", path: "/v1/admission:acquire",
+			kind: "application/json", body: `{"leaseid":"x"}`,
+		}},
+		{name: "fail-yaml", request: request{
+			method: "POST", path: "/v1/limits:apply",
+			kind: "application/yaml", body: "limits:\n  - name: A\n    rate: {requests: 10/foo}\n",
+		}},
+		{name: "fail-unknown-lease", request: request{
+			method: "POST", path: "/v1/admission:settle",
+			kind: "application/json", body: `{` + lease + `}`,
+		}},
+		{name: "fail-stale-revision", request: request{
+			method: "POST", path: "/v1/limits:apply",
+			kind: "application/json", body: `{"expected_revision":"7"}`,
+		}},
+		{name: "fail-no-quorum", fail: cluster.ErrNoQuorum, request: request{method: "GET", path: "/v1/limits"}},
+		{name: "fail-outcome-unknown", fail: cluster.ErrOutcomeUnknown, request: request{
+			method: "POST",
+			path:   "/v1/admission:acquire", kind: "application/json", body: `{` + charges + `}`,
+		}},
+		{name: "fail-unknown-path", request: request{method: "GET", path: "/v1/nothing"}},
+		{name: "fail-method", request: request{method: "PUT", path: "/v1/limits/a"}},
+		{name: "fail-content-type", request: request{
+			method: "POST", path: "/v1/admission:acquire", kind: "text/plain",
+			body: `{}`,
+		}},
+		{name: "fail-parameter", request: request{method: "GET", path: "/v1/clients?top=many"}},
+		{name: "fail-compacted", request: request{method: "GET", path: "/v1/events?from_index=3"}},
+	} {
+		s.node.Fail(step.fail)
+		if step.name == "fail-compacted" {
+			s.node.Ring.Publish(events.Event{Index: 9, Kind: events.LimitChanged})
+			s.node.Ring.Restored(9)
+		}
+		golden(t, step.name, s.transcript(step.request))
+	}
+	s.node.SetStatus(cluster.Status{Quorum: cluster.NoQuorum})
+	golden(t, "fail-readyz", s.transcript(request{method: "GET", path: "/readyz"}))
+}
