@@ -15,7 +15,7 @@ import (
 // openForming makes this node find the cluster it belongs to, or form one.
 func (n *Node) openForming(context.Context) error {
 	former, err := form.New(form.Config{
-		Identity: n.identity, Peer: n.advertise, HasState: n.hasState(),
+		Identity: n.identity, Peer: n.advertise, HasState: n.hasState,
 		Expect: n.config.BootstrapExpect, Join: n.config.Join,
 		Probe: func(ctx context.Context, address string) (*peerv1.PeerInfo, error) {
 			return n.ask(ctx, address, n.info())

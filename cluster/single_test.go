@@ -9,12 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
-	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/clustertest"
+	"github.com/quorlease/quorlease/cluster/disk"
 	"github.com/quorlease/quorlease/fsm"
 )
 
@@ -75,24 +76,29 @@ func TestR16DataDirectoryInUse(t *testing.T) {
 	}
 }
 
-// append writes an entry behind the log of a node that does not run.
+// appendEntry writes an entry behind the log of a node that does not run.
 func appendEntry(t *testing.T, dir string, data []byte) {
 	t.Helper()
-	store, err := raftboltdb.NewBoltStore(filepath.Join(dir, "raft.db"))
+	stores, err := disk.OpenStores(dir, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = store.Close() }()
-	last, err := store.LastIndex()
+	dog := disk.Watch(disk.Config{OnStall: func(*disk.StallError) {}, OnError: func(err error) { t.Error(err) }})
+	defer func() {
+		dog.Close()
+		_ = stores.Close()
+	}()
+	logs := dog.LogStore(stores.Log)
+	last, err := logs.LastIndex()
 	if err != nil {
 		t.Fatal(err)
 	}
 	var log raft.Log
-	if err := store.GetLog(last, &log); err != nil {
+	if err := logs.GetLog(last, &log); err != nil {
 		t.Fatal(err)
 	}
 	log.Index, log.Type, log.Data = last+1, raft.LogCommand, data
-	if err := store.StoreLog(&log); err != nil {
+	if err := logs.StoreLog(&log); err != nil {
 		t.Fatal(err)
 	}
 }
