@@ -68,7 +68,7 @@ func TestConceptsBuckets(t *testing.T) {
 			t.Errorf("a token is %d units, the page says 3000000000", got)
 		}
 		e.granted(0, 10)
-		e.at(10*time.Second).remaining(3)
+		e.at(10 * time.Second).remaining(3)
 		e.denied(0, 4, 2*time.Second)
 		e.at(12*time.Second).granted(0, 4)
 	})
