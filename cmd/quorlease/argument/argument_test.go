@@ -130,13 +130,12 @@ func TestChange(t *testing.T) {
 		"Requests=+1":                 "is not the name of a dimension",
 	} {
 		request := &quorleasev1.LimitsAdjustRequest{}
-		got := ""
-		if err := Change(request, arg); err != nil {
-			got = err.Error()
-		} else if request.GetReset_() {
-			got = "reset"
-		} else {
+		got := fmt.Sprint(Change(request, arg))
+		if got == "<nil>" {
 			got = fmt.Sprint("add ", request.GetAdd())
+		}
+		if request.GetReset_() {
+			got = "reset"
 		}
 		if !strings.Contains(got, want) {
 			t.Errorf("Change(%q): got %q, want %q", arg, got, want)

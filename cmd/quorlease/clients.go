@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cmd/quorlease/ask"
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/show"
+)
+
+// maxTop bounds --top.
+const maxTop = 1000
+
+func newClients(a *app) *cobra.Command {
+	request := &quorleasev1.ClientsListRequest{}
+	cmd := &cobra.Command{
+		Use:   "clients",
+		Short: "Show who asks, those with the most retries first",
+		Long: `Show the clients that asked within the window of their retry budget: how many
+requests were admitted, how many of them were retries, and what is left.`,
+		Example: `  quorlease clients --top 5`,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.checkFormat(); err != nil {
+				return err
+			}
+			if request.Top < 1 || request.Top > maxTop {
+				return exit.Usagef("--top %d is outside 1 to %d", request.Top, maxTop)
+			}
+			return a.clients(c.Context(), request)
+		},
+	}
+	cmd.Flags().Uint32Var(&request.Top, "top", 20, "show at most this `many`, 1 to 1000")
+	return cmd
+}
+
+func (a *app) clients(ctx context.Context, request *quorleasev1.ClientsListRequest) error {
+	answer, err := answerOf(ctx, a, ask.Read,
+		ask.CallOf(quorleasev1.NewClientsClient, quorleasev1.ClientsClient.List, request))
+	if err != nil {
+		return err
+	}
+	return a.print(answer, func(w io.Writer) {
+		rows := make([][]string, 0, len(answer.GetClients()))
+		for _, c := range answer.GetClients() {
+			rows = append(rows, []string{
+				c.GetClient(), show.Number(c.GetRequests()), show.Number(c.GetRetries()),
+				show.Percent(c.GetFractionPpm() / 100), show.Number(c.GetRetriesLeft()),
+				c.GetRetryBudget(), show.YesNo(c.GetOverBudget()),
+			})
+		}
+		show.Table(w, "CLIENT REQUESTS RETRIES FRACTION RETRIES_LEFT RETRY_BUDGET OVER_BUDGET", rows)
+		fmt.Fprintf(w, "%d of %d clients\n", len(rows), answer.GetTotal())
+	})
+}

@@ -1,0 +1,353 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestDocuments runs every shell command of the documents that a newcomer
+// reads, in their order, and compares what they print with what the document
+// shows. A command that it doesn't know fails the test.
+//
+// In a block marked `console` a line after "$ " is a command and what follows is
+// what it prints; "…" stands for anything, alone on a line for any lines. A
+// block marked `yaml` that begins with a comment naming a file becomes that
+// file.
+//
+// Three things are not run as they stand: `git clone`, which needs a network;
+// `make test`, which would run this test again; and `go run ./cmd/quorlease` and
+// `./quorlease`, which become the program under test. The ports of the documents
+// become free ones, and the process id after `kill` that of the leader.
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"README.md", "docs/start.md"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := newDocument(t)
+			defer d.stop()
+			steps := parseDocument(string(text))
+			if len(steps) == 0 {
+				t.Fatal("no command found")
+			}
+			for _, s := range steps {
+				d.run(s)
+			}
+		})
+	}
+}
+
+// docStep is one command with what it prints, or one file.
+type docStep struct {
+	line          int
+	command, want string
+	file, content string
+}
+
+func parseDocument(text string) (steps []docStep) {
+	kind := ""
+	var block []string
+	for i, line := range strings.Split(text, "\n") {
+		fence, isFence := strings.CutPrefix(line, "```")
+		switch {
+		case isFence && kind == "":
+			kind, block = fence+" ", nil
+		case isFence:
+			steps = append(steps, parseBlock(strings.TrimSpace(kind), block, i-len(block)+1)...)
+			kind = ""
+		case kind != "":
+			block = append(block, line)
+		}
+	}
+	return steps
+}
+
+func parseBlock(kind string, block []string, first int) (steps []docStep) {
+	switch kind {
+	case "yaml":
+		name, ok := strings.CutPrefix(block[0], "# ")
+		if ok && strings.HasSuffix(name, ".yaml") && !strings.Contains(name, " ") {
+			steps = append(steps, docStep{line: first, file: name, content: strings.Join(block, "\n") + "\n"})
+		}
+	case "console":
+		for i, line := range block {
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				steps = append(steps, docStep{line: first + i, command: command})
+			} else if len(steps) > 0 {
+				steps[len(steps)-1].want += line + "\n"
+			}
+		}
+	}
+	return steps
+}
+
+// document is the state of the terminals in which a document is typed.
+type document struct {
+	t    *testing.T
+	dir  string
+	env  []string
+	port map[string]string
+	// running are `dev` or `serve`, in the order of starting; started counts them
+	// from the beginning.
+	running []*terminal
+	started int
+}
+
+// terminal is a command that runs on.
+type terminal struct {
+	cmd    *exec.Cmd
+	output string
+}
+
+func newDocument(t *testing.T) *document {
+	t.Helper()
+	d := &document{t: t, dir: t.TempDir(), env: os.Environ(), port: map[string]string{}}
+	values := map[string]string{}
+	if err := ownPorts(func(name, value string) {
+		values[name] = value
+		d.env = append(d.env, name+"="+value)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for kind, base := range map[string]int{"G": 7101, "P": 7201, "H": 7301} {
+		for n := range 3 {
+			d.port[strconv.Itoa(base+n)] = values[fmt.Sprint(kind, n+1)]
+		}
+	}
+	return d
+}
+
+var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[123]0[123]\b`)
+
+// translate makes a command of a document one that can be run here.
+func (d *document) translate(command string) string {
+	for _, form := range []string{"go run ./cmd/quorlease", "./quorlease"} {
+		if rest, ok := strings.CutPrefix(command, form+" "); ok {
+			command = "quorlease " + rest
+		}
+	}
+	return documentPort.ReplaceAllStringFunc(command, func(addr string) string {
+		host, port, _ := strings.Cut(addr, ":")
+		return host + ":" + d.port[port]
+	})
+}
+
+func (d *document) run(s docStep) {
+	d.t.Helper()
+	if s.file != "" {
+		if err := os.WriteFile(filepath.Join(d.dir, s.file), []byte(s.content), 0o600); err != nil {
+			d.t.Fatal(err)
+		}
+		return
+	}
+	command := d.translate(s.command)
+	words := strings.Fields(command)
+	switch {
+	case strings.HasPrefix(command, "git clone https://github.com/quorlease/quorlease"):
+	case command == "go build -o quorlease ./cmd/quorlease":
+		d.check(s, d.shell("cd "+shellQuote(repositoryRoot(d.t))+" && go build -o "+
+			shellQuote(filepath.Join(d.dir, "built"))+" ./cmd/quorlease"))
+	case words[0] == "make" && len(words) == 2:
+		d.check(s, d.shell("make -C "+shellQuote(repositoryRoot(d.t))+" -n "+words[1]+" >/dev/null"))
+	case words[0] == "kill" && len(words) == 3:
+		d.check(s, d.shell(strings.Join(append(words[:2], strconv.Itoa(d.leaderPID())), " ")))
+	case words[0] == "quorlease" && words[1] == "dev":
+		d.interrupt()
+		d.check(s, d.background(command, "Ctrl-C stops all of them."))
+	case words[0] == "quorlease" && words[1] == "serve":
+		if slices.ContainsFunc(d.running, func(r *terminal) bool { return strings.Contains(r.cmd.Args[2], " dev") }) {
+			d.interrupt()
+		}
+		d.check(s, d.background(command, "serving: "))
+	case words[0] == "quorlease" || words[0] == "curl":
+		d.check(s, d.shell(command))
+	default:
+		d.t.Fatalf("line %d: %q: this test does not know the command", s.line, s.command)
+	}
+}
+
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+func repositoryRoot(t *testing.T) string {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+// result is what a command printed, on both streams, and its exit code.
+type result struct {
+	text string
+	code int
+}
+
+func (d *document) shell(command string) result {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", command)
+	cmd.Dir, cmd.Env = d.dir, d.env
+	out, err := cmd.CombinedOutput()
+	if err != nil && exitCode(err) < 0 {
+		d.t.Fatalf("%s: %v", command, err)
+	}
+	return result{string(out), exitCode(err)}
+}
+
+// background starts a command that runs on, and waits until it has printed or
+// logged something.
+func (d *document) background(command, until string) result {
+	d.t.Helper()
+	d.started++
+	output := filepath.Join(d.dir, fmt.Sprintf("terminal%d", d.started))
+	cmd := exec.CommandContext(d.t.Context(), "sh", "-c", "exec "+command+" >"+output+" 2>"+output+".log")
+	cmd.Dir, cmd.Env = d.dir, d.env
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.running = append(d.running, &terminal{cmd: cmd, output: output})
+	if !eventually(func() bool { return strings.Contains(readIfAny(output)+readIfAny(output+".log"), until) }) {
+		d.t.Fatalf("%s: no %q in\n%s\n%s", command, until, readIfAny(output), readIfAny(output+".log"))
+	}
+	return result{text: readIfAny(output)}
+}
+
+// interrupt is Ctrl-C in every terminal where something runs: it must end
+// within ten seconds, and well.
+func (d *document) interrupt() {
+	d.t.Helper()
+	began := time.Now()
+	for _, r := range d.running {
+		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
+			d.t.Errorf("interrupt %s: %v", r.cmd.Args[2], err)
+		}
+	}
+	for _, r := range d.running {
+		if err := r.cmd.Wait(); err != nil {
+			d.t.Errorf("%s: %v\n%s", r.cmd.Args[2], err, readIfAny(r.output+".log"))
+		}
+	}
+	if took := time.Since(began); len(d.running) > 0 && took > 10*time.Second {
+		d.t.Errorf("Ctrl-C took %s, at most 10s", took)
+	}
+	d.running = nil
+}
+
+func (d *document) stop() {
+	d.t.Helper()
+	d.interrupt()
+}
+
+// leaderPID is the process id that `dev` printed for the leader.
+func (d *document) leaderPID() int {
+	d.t.Helper()
+	var status struct{ Leader string }
+	if err := json.Unmarshal([]byte(d.shell("quorlease cluster status -o json").text), &status); err != nil {
+		d.t.Fatal(err)
+	}
+	row := regexp.MustCompile(`(?m)^` + status.Leader + ` +(\d+) `)
+	for _, r := range d.running {
+		if match := row.FindStringSubmatch(readIfAny(r.output)); match != nil {
+			pid, err := strconv.Atoi(match[1])
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			return pid
+		}
+	}
+	d.t.Fatalf("dev printed no process id for %q", status.Leader)
+	return 0
+}
+
+// check compares what a command printed with what the document shows, and its
+// exit code with what goes with that.
+func (d *document) check(s docStep, got result) {
+	d.t.Helper()
+	if want := wantedCode(s); got.code != want {
+		d.t.Errorf("line %d: %q: exit code %d, want %d\n%s", s.line, s.command, got.code, want, got.text)
+	}
+	text := got.text
+	for shown, real := range d.port {
+		text = strings.ReplaceAll(text, "127.0.0.1:"+real, "127.0.0.1:"+shown)
+	}
+	if pattern := patternOf(s.want); !pattern.MatchString(normal(text)) {
+		d.t.Errorf("line %d: %q printed\n%s\nthe document shows\n%s", s.line, s.command, text, s.want)
+	}
+}
+
+func wantedCode(s docStep) int {
+	switch {
+	case strings.HasPrefix(s.want, "DENIED"):
+		return 3
+	case strings.HasPrefix(s.want, "quorlease: "), strings.Contains(s.command, "limits diff") && s.want != "":
+		return 1
+	default:
+		return 0
+	}
+}
+
+// varying is what differs from run to run; both sides lose it.
+var varying = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`[ \t]+`), " "},
+	{regexp.MustCompile(`\b[0-9a-f]{32}\b`), "ID"},
+	{regexp.MustCompile(`/\S*quorlease-dev-[^ ,\n]*`), "DIRECTORY"},
+	{regexp.MustCompile(`leader n\d`), "leader NODE"},
+	{regexp.MustCompile(`(?m)^(n\d) \d+ (leader|follower) `), "$1 PID ROLE "},
+	{regexp.MustCompile(`(?m)^(n\d) VOTER (yes|no) (.*) \S+$`), "$1 VOTER HEALTH $3 VERSION"},
+	{regexp.MustCompile(`(?m)^term \d+$`), "term N"},
+	{regexp.MustCompile(`\b\d+(\.\d+)?(ms|s|m\d+(\.\d+)?s|m)\b`), "DURATION"},
+	{regexp.MustCompile(`RATE DURATION \d+`), "RATE DURATION N"},
+}
+
+func normal(text string) string {
+	for _, v := range varying {
+		text = v.pattern.ReplaceAllString(text, v.instead)
+	}
+	return strings.TrimRight(text, "\n")
+}
+
+// patternOf makes a pattern of what a document shows.
+func patternOf(want string) *regexp.Regexp {
+	var pattern bytes.Buffer
+	pattern.WriteString(`^`)
+	for line := range strings.SplitSeq(normal(want), "\n") {
+		if line == "…" {
+			pattern.WriteString(`(?:.*\n)*`)
+			continue
+		}
+		parts := strings.Split(line, "…")
+		for i, part := range parts {
+			parts[i] = regexp.QuoteMeta(part)
+		}
+		pattern.WriteString(strings.Join(parts, `.*`) + `\n`)
+	}
+	// The last line may lack its end, and lines that stand for any may be none.
+	text := pattern.String()
+	if rest, ok := strings.CutSuffix(text, `\n`); ok {
+		text = rest + `\n?`
+	} else {
+		text += `.*`
+	}
+	return regexp.MustCompile(text + `$`)
+}

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cmd/quorlease/ask"
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/show"
+)
+
+// applyFlags are those of `limits apply` and `limits diff`.
+type applyFlags struct {
+	file     string
+	prune    bool
+	dryRun   bool
+	revision uint64
+}
+
+func newLimitsApply(a *app) *cobra.Command {
+	var f applyFlags
+	cmd := &cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Add and change the limits that a file names",
+		Long: `Add and change what a limits file names, as one change or not at all. What it
+does not name stays, unless --prune is given. Applying the same file again
+changes nothing.
+
+With --revision the change is refused (exit code 1) when somebody else has
+changed the limits since that revision was read.`,
+		Example: `  quorlease limits apply -f limits.yaml
+  quorlease limits apply -f limits.yaml --prune --dry-run
+  quorlease limits apply -f limits.yaml --revision 7`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.checkFormat(); err != nil {
+				return err
+			}
+			request, err := a.readLimits(f.file)
+			if err != nil {
+				return err
+			}
+			request.Prune, request.DryRun = f.prune, f.dryRun
+			if c.Flags().Changed("revision") {
+				request.ExpectedRevision = &f.revision
+			}
+			answer, err := a.applyLimits(c.Context(), request)
+			if err != nil {
+				return err
+			}
+			return a.print(answer, func(w io.Writer) { applyText(w, answer, f.dryRun) })
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "limits `file`; - is standard input")
+	flags.BoolVar(&f.prune, "prune", false, "delete what the file does not name")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "check, and show what would change")
+	flags.Uint64Var(&f.revision, "revision", 0, "refuse unless this is the `revision` now")
+	return cmd
+}
+
+func newLimitsDiff(a *app) *cobra.Command {
+	var f applyFlags
+	cmd := &cobra.Command{
+		Use:   "diff -f FILE",
+		Short: "Show what applying a file would change",
+		Long: `Show what apply with the same flags would change. Exit code 0: nothing, 1: it
+differs, 2: error.`,
+		Example: `  quorlease limits diff -f limits.yaml --prune`,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			differs, err := a.diff(c.Context(), f)
+			if err != nil {
+				return &exit.Error{Code: exit.Usage, Err: err}
+			}
+			if differs {
+				return &exit.Error{Code: exit.Failed}
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "limits `file`; - is standard input")
+	flags.BoolVar(&f.prune, "prune", false, "count as different what the file does not name")
+	return cmd
+}
+
+func (a *app) diff(ctx context.Context, f applyFlags) (differs bool, err error) {
+	if err := a.checkFormat(); err != nil {
+		return false, err
+	}
+	request, err := a.readLimits(f.file)
+	if err != nil {
+		return false, err
+	}
+	request.Prune, request.DryRun = f.prune, true
+	answer, err := a.applyLimits(ctx, request)
+	if err != nil {
+		return false, err
+	}
+	err = a.print(answer, func(w io.Writer) { changesText(w, answer.GetChanges()) })
+	return len(answer.GetChanges()) > 0, err
+}
+
+func newLimitsValidate(a *app) *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "validate -f FILE",
+		Short: "Check a limits file without asking a node",
+		Long: `Check a limits file without asking a node. What is wrong is said with line and
+column, one line each, and the exit code is 1.`,
+		Example: `  quorlease limits validate -f limits.yaml`,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := a.checkFormat(); err != nil {
+				return err
+			}
+			request, err := a.readLimits(file)
+			if err != nil {
+				return err
+			}
+			return a.print(request, func(w io.Writer) {
+				fmt.Fprintf(w, "valid: %s, %s\n", show.Count(len(request.GetLimits()), "limit"),
+					show.Count(len(request.GetRetryBudgets()), "retry budget"))
+			})
+		},
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "limits `file`; - is standard input")
+	return cmd
+}
+
+// readLimits reads and checks a limits file, or standard input where its name is
+// a dash. Its errors are bad input, not bad usage: the command line is fine.
+func (a *app) readLimits(name string) (*quorleasev1.LimitsApplyRequest, error) {
+	in := a.stdin
+	switch name {
+	case "":
+		return nil, exit.Usagef("-f is missing: name a limits file, or - for standard input")
+	case "-":
+		name = "standard input"
+	default:
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("read limits: %w", err)
+		}
+		defer file.Close()
+		in = file
+	}
+	// One byte more than there may be, so that what is too long is refused
+	// instead of cut.
+	data, err := io.ReadAll(io.LimitReader(in, limitsfile.FileMax+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return parseLimits(name, data)
+}
+
+// parseLimits reads a limits file; of a wrong one it returns every mistake as
+// an error of its own, with file, line and column.
+func parseLimits(name string, data []byte) (*quorleasev1.LimitsApplyRequest, error) {
+	request, err := limitsfile.ParseNamed(name, data)
+	var places limitsfile.SourceErrors
+	if errors.As(err, &places) {
+		each := make([]error, len(places))
+		for i, place := range places {
+			each[i] = place
+		}
+		return nil, errors.Join(each...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return request, nil
+}
+
+func (a *app) applyLimits(
+	ctx context.Context, request *quorleasev1.LimitsApplyRequest,
+) (answer *quorleasev1.LimitsApplyResponse, err error) {
+	kind := ask.Once
+	if request.GetDryRun() {
+		kind = ask.Read
+	}
+	answer, err = answerOf(ctx, a, kind,
+		ask.CallOf(quorleasev1.NewLimitsClient, quorleasev1.LimitsClient.Apply, request))
+	var open *ask.OutcomeUnknownError
+	if errors.As(err, &open) {
+		err = fmt.Errorf("%w; `quorlease limits diff` tells, and applying the same again does no harm", err)
+	}
+	return answer, err
+}
+
+func applyText(w io.Writer, r *quorleasev1.LimitsApplyResponse, dryRun bool) {
+	changesText(w, r.GetChanges())
+	switch {
+	case len(r.GetChanges()) == 0:
+		fmt.Fprintf(w, "nothing to change, revision %d\n", r.GetRevision())
+	case dryRun:
+		fmt.Fprintf(w, "%s not made (dry run)\n", show.Count(len(r.GetChanges()), "change"))
+	default:
+		fmt.Fprintf(w, "%s, revision %d\n", show.Count(len(r.GetChanges()), "change"), r.GetRevision())
+	}
+}
+
+// changesText writes each change in a line, and below one that changed what
+// its file looked like before and looks like after.
+func changesText(w io.Writer, changes []*quorleasev1.LimitChange) {
+	for _, change := range changes {
+		verb, what := verbOf(change)
+		fmt.Fprintf(w, "%s %s %s\n", verb, what, exit.Printable(change.GetName()))
+		if verb != "changed" {
+			continue
+		}
+		before := fileLines(change.GetLimitBefore(), change.GetRetryBudgetBefore())
+		after := fileLines(change.GetLimitAfter(), change.GetRetryBudgetAfter())
+		for _, line := range lineDiff(before, after) {
+			fmt.Fprintln(w, "  "+line)
+		}
+	}
+}
+
+// fileLines is the part of a limits file that describes one limit or budget.
+func fileLines(l *quorleasev1.Limit, b *quorleasev1.RetryBudget) []string {
+	one := &quorleasev1.LimitsApplyRequest{}
+	if l != nil {
+		one.Limits = append(one.Limits, l)
+	}
+	if b != nil {
+		one.RetryBudgets = append(one.RetryBudgets, b)
+	}
+	return strings.Split(string(limitsfile.Format(one)), "\n")
+}
+
+// fileOf is what a list of limits looks like as a file.
+func fileOf(r *quorleasev1.LimitsListResponse) []byte {
+	return limitsfile.Format(&quorleasev1.LimitsApplyRequest{
+		Limits: r.GetLimits(), RetryBudgets: r.GetRetryBudgets(),
+	})
+}
+
+// lineDiff shows what is gone with a minus and what is new with a plus, in
+// order, by the longest common subsequence. What did not change is left out.
+func lineDiff(before, after []string) []string {
+	// common[i][j] is the length of the longest common subsequence of
+	// before[i:] and after[j:]. One limit has few lines.
+	common := make([][]int, len(before)+1)
+	for i := range common {
+		common[i] = make([]int, len(after)+1)
+	}
+	for i := len(before) - 1; i >= 0; i-- {
+		for j := len(after) - 1; j >= 0; j-- {
+			if before[i] == after[j] {
+				common[i][j] = common[i+1][j+1] + 1
+				continue
+			}
+			common[i][j] = max(common[i+1][j], common[i][j+1])
+		}
+	}
+	var out []string
+	i, j := 0, 0
+	for i < len(before) || j < len(after) {
+		switch {
+		case i < len(before) && j < len(after) && before[i] == after[j]:
+			i, j = i+1, j+1
+		case i < len(before) && (j == len(after) || common[i+1][j] >= common[i][j+1]):
+			out = append(out, "- "+strings.TrimSpace(before[i]))
+			i++
+		default:
+			out = append(out, "+ "+strings.TrimSpace(after[j]))
+			j++
+		}
+	}
+	return out
+}

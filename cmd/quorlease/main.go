@@ -1,0 +1,23 @@
+// Command quorlease is the one binary of Quorlease: it runs nodes, and it asks
+// them.
+//
+// Every subcommand has a file of its own. This package decides nothing about
+// limits: it reads arguments, calls the public protocol, and prints answers.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	// A hang-up counts as a wish to stop, so that a closed terminal leaves no
+	// nodes behind.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// After the first signal the default handling is back: a second one ends a
+	// stop that takes too long.
+	context.AfterFunc(ctx, stop)
+	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
