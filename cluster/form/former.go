@@ -29,8 +29,10 @@ type Config struct {
 	Identity Identity
 	// Peer is this node's advertised peer address. Required.
 	Peer string
-	// HasState: Raft has a log, a term or a snapshot in the data directory.
-	HasState bool
+	// HasState: Raft has a log, a term or a snapshot in the data directory. It
+	// becomes true while Run runs, at the latest when the leader speaks to this
+	// node. Required.
+	HasState func() bool
 	// Expect is how many nodes form the cluster, 0 where this node only joins.
 	Expect int
 	// Join are the peer addresses to ask, this node's own among them or not.
@@ -77,7 +79,7 @@ type Former struct {
 // New returns a former, or says what the operator left out.
 func New(c Config) (*Former, error) {
 	r := c.Identity.Record()
-	if r.ClusterID == "" && !c.HasState && c.Expect != 1 && len(c.Join) == 0 {
+	if r.ClusterID == "" && !c.HasState() && c.Expect != 1 && len(c.Join) == 0 {
 		return nil, fmt.Errorf("node %s belongs to no cluster: name its peers with --join, "+
 			"or start a cluster of one with --bootstrap-expect 1 (it is %d)", r.Name, c.Expect)
 	}
@@ -104,7 +106,9 @@ func (f *Former) Known() []string {
 	return slices.Clone(f.known)
 }
 
-// Run asks and acts until this node belongs to a cluster that exists. An error
+// Run asks and acts until this node belongs to a cluster and Raft has state of
+// it, which is then noted on disk: a directory that says so and has none has
+// lost it. An error
 // that wraps ErrRefused needs a person; one of the disk means that the process
 // has to stop; both leave what was promised as it is.
 func (f *Former) Run(ctx context.Context) (Outcome, error) {
@@ -125,7 +129,7 @@ func (f *Former) Run(ctx context.Context) (Outcome, error) {
 func (f *Former) round(ctx context.Context) (o Outcome, done bool, err error) {
 	me := self{
 		record: f.config.Identity.Record(), peer: f.config.Peer,
-		hasState: f.config.HasState, expect: f.config.Expect,
+		hasState: f.config.HasState(), expect: f.config.Expect,
 	}
 	var seen []*peerv1.PeerInfo
 	if !me.hasState {
@@ -135,7 +139,7 @@ func (f *Former) round(ctx context.Context) (o Outcome, done bool, err error) {
 	}
 	switch d := decide(me, seen); d.action {
 	case adopt:
-		return f.adopt(d.clusterID)
+		return f.adopt(d.clusterID, me.hasState)
 	case refuse:
 		return Outcome{}, false, fmt.Errorf("%w: %s", ErrRefused, d.reason)
 	case bootstrap:
@@ -146,19 +150,19 @@ func (f *Former) round(ctx context.Context) (o Outcome, done bool, err error) {
 	}
 }
 
-// adopt binds the node to its cluster. That Raft has state is noted only once
-// it has: a directory without it that says so has lost it.
-func (f *Former) adopt(clusterID string) (Outcome, bool, error) {
-	var err error
-	if f.config.HasState {
-		err = f.config.Identity.Form(clusterID)
-	} else {
-		err = f.config.Identity.Join(clusterID)
+// adopt binds the node to its cluster, and is done when Raft has state.
+func (f *Former) adopt(clusterID string, hasState bool) (Outcome, bool, error) {
+	bind := f.config.Identity.Join
+	if hasState {
+		bind = f.config.Identity.Form
 	}
-	if err != nil {
+	if err := bind(clusterID); err != nil {
 		return Outcome{}, false, fmt.Errorf("adopt cluster %s: %w", clusterID, err)
 	}
-	return Outcome{ClusterID: clusterID}, true, nil
+	if !hasState {
+		f.say(fmt.Sprintf("the leader of cluster %s has yet to speak to this node", clusterID))
+	}
+	return Outcome{ClusterID: clusterID}, hasState, nil
 }
 
 // ask asks all addresses at once and returns the answers of others, each Raft

@@ -17,6 +17,8 @@ import (
 	"github.com/quorlease/quorlease/cluster/identity"
 )
 
+func never() bool { return false }
+
 // finish brings every node up and lets them go on until all belong to one
 // cluster, or fails.
 func (w *world) finish() error {
@@ -39,10 +41,10 @@ func (w *world) finish() error {
 			break
 		}
 	}
-	if planner := w.nodes[0]; !planner.record.Formed {
-		return fmt.Errorf("%s bootstrapped and its disk does not say so", planner.record.RaftID())
-	}
 	for _, n := range w.nodes {
+		if !n.record.Formed {
+			return fmt.Errorf("%s has state and its disk does not say so", n.record.RaftID())
+		}
 		if !n.done || n.record.ClusterID != w.nodes[0].record.ClusterID || len(w.clusters) != 1 {
 			return fmt.Errorf("%s: done %v, cluster %q of %v", n.record.RaftID(), n.done, n.record.ClusterID, w.clusters)
 		}
@@ -56,6 +58,7 @@ func TestFormsOnce(t *testing.T) {
 		t.Parallel()
 		rapid.Check(t, func(t *rapid.T) {
 			w := newWorld(rapid.SampledFrom([]int{1, 2, 3, 5}).Draw(t, "nodes"))
+			w.silence = rapid.IntRange(0, 5).Draw(t, "silence")
 			w.crash = func(*simulated, string) bool { return rapid.IntRange(0, 5).Draw(t, "crash") == 0 }
 			for range rapid.IntRange(0, 60).Draw(t, "steps") {
 				n := rapid.SampledFrom(w.nodes).Draw(t, "node")
@@ -258,7 +261,9 @@ func TestPromise(t *testing.T) {
 					}
 				}
 			}
-			f, err := New(Config{Identity: dir, Peer: addrOf(n2), Expect: 3, Join: []string{addrOf(n1)}})
+			f, err := New(Config{
+				Identity: dir, Peer: addrOf(n2), HasState: never, Expect: 3, Join: []string{addrOf(n1)},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -282,7 +287,7 @@ func TestPromiseOfAnotherNodeIsNone(t *testing.T) {
 		{RaftId: n3, ClusterId: clusterX}, {RaftId: n2}, {RaftId: n2, ClusterId: clusterY},
 	} {
 		f, err := New(Config{
-			Identity: (*memory)(n), Peer: n.addr, Expect: 2, Join: []string{addrOf(n2)},
+			Identity: (*memory)(n), Peer: n.addr, HasState: never, Expect: 2, Join: []string{addrOf(n2)},
 			Probe: func(context.Context, string) (*peerv1.PeerInfo, error) { return answers, nil },
 			Promise: func(context.Context, string, *peerv1.PromiseRequest) (*peerv1.PromiseResponse, error) {
 				return &peerv1.PromiseResponse{Accepted: true}, nil
@@ -318,7 +323,7 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(3)
 	n := w.nodes[0]
-	_, err := New(Config{Identity: (*memory)(n), Peer: n.addr, Expect: 3})
+	_, err := New(Config{Identity: (*memory)(n), Peer: n.addr, HasState: never, Expect: 3})
 	if err == nil || !strings.Contains(err.Error(), "--join") {
 		t.Errorf("got %v, want an error that names --join", err)
 	}

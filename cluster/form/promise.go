@@ -30,7 +30,7 @@ func (f *Former) promise(req *peerv1.PromiseRequest) error {
 	// Only an empty node can say yes to something new.
 	if r.ClusterID == "" {
 		switch n := len(members); {
-		case f.config.HasState:
+		case f.config.HasState():
 			return fmt.Errorf("%s has Raft state already", r.RaftID())
 		case n != f.config.Expect:
 			return fmt.Errorf("%s was started with --bootstrap-expect %d, the plan has %d members",

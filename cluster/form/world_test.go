@@ -21,9 +21,12 @@ var (
 type world struct {
 	mu    sync.Mutex
 	nodes []*simulated
+	// silence is how often a member looks in vain for the leader's first word.
+	silence int
 	// drawn counts the cluster ids drawn.
 	drawn int
 	// clusters are those that were bootstrapped, with their members.
+	made     sync.Mutex
 	clusters map[string][]identity.Member
 	// crash says whether the node dies at a step of its own that it names.
 	crash func(n *simulated, step string) bool
@@ -41,6 +44,8 @@ type simulated struct {
 	disk     sync.Mutex
 	record   identity.Record
 	hasState bool
+	// asked is how often it looked whether the leader has spoken.
+	asked int
 
 	// The process; nil while it is down.
 	former *Former
@@ -68,7 +73,7 @@ func newWorld(count int) *world {
 // start starts the node's process with what is on its disk.
 func (n *simulated) start() {
 	f, err := New(Config{
-		Identity: (*memory)(n), Peer: n.addr, HasState: n.hasState, Expect: n.expect, Join: n.join,
+		Identity: (*memory)(n), Peer: n.addr, HasState: n.stateSeen, Expect: n.expect, Join: n.join,
 		Probe: n.probe, Promise: n.promise, Bootstrap: n.bootstrap,
 		Draw: func() string {
 			n.world.drawn++
@@ -100,16 +105,22 @@ func (w *world) at(addr string) *simulated {
 	return nil
 }
 
+func (w *world) membersOf(clusterID string) []identity.Member {
+	w.made.Lock()
+	defer w.made.Unlock()
+	return w.clusters[clusterID]
+}
+
 // info is what the node answers to a probe.
 func (n *simulated) info() *peerv1.PeerInfo {
 	record := (*memory)(n).Record()
 	p := &peerv1.PeerInfo{
 		RaftId: record.RaftID(), Name: record.Name, Peer: n.addr, BootstrapExpect: uint32(n.expect),
-		ClusterId: record.ClusterID, HasState: n.hasState, Known: n.former.Known(),
+		ClusterId: record.ClusterID, HasState: n.stateSeen(), Known: n.former.Known(),
 	}
-	if n.hasState {
+	if p.HasState {
 		p.Known = nil
-		for _, m := range n.world.clusters[record.ClusterID] {
+		for _, m := range n.world.membersOf(record.ClusterID) {
 			p.Known = append(p.Known, m.RaftID)
 		}
 	}
@@ -154,8 +165,12 @@ func (n *simulated) bootstrap(_ context.Context, clusterID string, members []ide
 	if n.dies("before bootstrap") {
 		return errCrash
 	}
+	n.world.made.Lock()
 	n.world.clusters[clusterID] = members
+	n.world.made.Unlock()
+	n.disk.Lock()
 	n.hasState = true
+	n.disk.Unlock()
 	if n.dies("after bootstrap") {
 		return errCrash
 	}
@@ -224,11 +239,20 @@ func (w *world) round(n *simulated) error {
 		n.stop()
 	}
 	n.done = done && n.former != nil
-	if n.done && !n.hasState && w.clusters[n.record.ClusterID] != nil {
-		// Raft hears from the leader.
-		n.hasState = true
-	}
 	return nil
+}
+
+// stateSeen is what the node finds of Raft: a member that is up hears from the
+// leader sooner or later.
+func (n *simulated) stateSeen() bool {
+	exists := n.world.membersOf((*memory)(n).Record().ClusterID) != nil
+	n.disk.Lock()
+	defer n.disk.Unlock()
+	if !n.hasState && exists {
+		n.asked++
+		n.hasState = n.asked > n.world.silence
+	}
+	return n.hasState
 }
 
 // check finds what must never be: two clusters that share a node, or a cluster
