@@ -63,7 +63,7 @@ func newTransport(layer *streamLayer, logger hclog.Logger) (*raft.NetworkTranspo
 }
 
 // raftConfig translates the node's configuration.
-func (c *Config) raftConfig(id raft.ServerID, logger hclog.Logger) *raft.Config {
+func raftConfig(c Config, id raft.ServerID, logger hclog.Logger) *raft.Config {
 	scale := time.Duration(c.RaftMultiplier)
 	rc := raft.DefaultConfig()
 	rc.LocalID = id
