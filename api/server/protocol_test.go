@@ -43,6 +43,27 @@ func TestProtocolIsAsReviewed(t *testing.T) {
 	golden(t, "protocol", b.String())
 }
 
+// Every call is in the reference.
+func TestProtocolIsDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/reference/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	protoregistry.GlobalFiles.RangeFilesByPackage("quorlease.v1", func(f protoreflect.FileDescriptor) bool {
+		for i := range f.Services().Len() {
+			service := f.Services().Get(i)
+			for j := range service.Methods().Len() {
+				call := fmt.Sprintf("| `%s.%s` |", service.Name(), service.Methods().Get(j).Name())
+				if !strings.Contains(string(page), call) {
+					t.Errorf("protocol.md has no row %s", call)
+				}
+			}
+		}
+		return true
+	})
+}
+
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	file := filepath.Join("testdata", name+".golden")

@@ -1,0 +1,44 @@
+package limitsfile_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+)
+
+// The reference's own file is one that the parser takes, and each of its keys is
+// explained.
+func TestReferenceIsTrue(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../docs/reference/limits-file.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	_, rest, _ := strings.Cut(page, "```yaml\n")
+	sample, _, found := strings.Cut(rest, "```")
+	if !found {
+		t.Fatal("the page has no file")
+	}
+	if _, err := limitsfile.Parse([]byte(sample)); err != nil {
+		t.Errorf("the page's file: %v", err)
+	}
+	// An unknown field makes the parser list those that it knows.
+	for _, file := range []string{"limits: [{x: 1}]", "retry_budgets: [{x: 1}]"} {
+		_, err := limitsfile.Parse([]byte(file))
+		if err == nil {
+			t.Fatal(file)
+		}
+		_, list, _ := strings.Cut(err.Error(), "known are ")
+		for _, key := range strings.Split(list, ", ") {
+			if !strings.Contains(page, "| `"+key+"` |") {
+				t.Errorf("%s is not explained", key)
+			}
+			if !strings.Contains(sample, key+":") {
+				t.Errorf("%s is not in the page's file", key)
+			}
+		}
+	}
+}
