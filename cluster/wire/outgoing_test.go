@@ -1,55 +1,61 @@
-package wire_test
+package wire
 
 import (
 	"context"
+	"errors"
 	"net"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/quorlease/quorlease/cluster/wire"
 )
 
-// Closing must not wait for a peer that says nothing, whether a connection to it
-// is being made or is in use (R40).
-func TestR40OutgoingCloses(t *testing.T) {
+func TestOutgoing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		here, there := net.Pipe()
-		defer func() { _ = there.Close() }()
-		o := wire.NewOutgoing(wire.Network{Dial: func(ctx context.Context, address string) (net.Conn, error) {
-			if address == "open" {
-				return here, nil
-			}
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}})
-		dial := o.Network().Dial
-		conn, err := dial(t.Context(), "open")
+	t.Run("R40_close_ends_what_was_dialled", func(t *testing.T) {
+		t.Parallel()
+		o := NewOutgoing(Network{})
+		p := newPair(t, func(_ *Config, d *DialerConfig) { d.Network = o.Network() })
+		p.echo(t)
+		conn, err := p.dialer.DialRaft(p.Addr().String(), time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var stuck sync.WaitGroup
-		stuck.Go(func() {
-			if _, err := dial(t.Context(), "silent"); err == nil {
-				t.Error("connected")
-			}
-		})
-		stuck.Go(func() {
-			if _, err := conn.Read(make([]byte, 1)); err == nil {
-				t.Error("something was read")
-			}
-		})
-		synctest.Wait()
-		start := time.Now()
-		o.Close()
-		stuck.Wait()
-		if took := time.Since(start); took > 0 {
-			t.Errorf("closing took %s", took)
+		defer conn.Close()
+		if !isAlive(conn.(*limited).current()) {
+			t.Error("a connection just made is dead")
 		}
-		if _, err := dial(t.Context(), "silent"); err == nil {
-			t.Error("a connection was made after Close")
+		gone, err := p.dialer.DialGRPC(t.Context(), p.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = gone.Close()
+		if n := len(o.conns); n != 1 {
+			t.Errorf("%d connections held, want 1", n)
+		}
+		o.Close()
+		if _, err := say(conn, "x"); err == nil {
+			t.Error("a closed connection still answers")
+		}
+		if _, err := p.dialer.DialGRPC(t.Context(), p.Addr().String()); err == nil {
+			t.Error("dialled after Close")
+		}
+	})
+	t.Run("R40_close_ends_an_attempt", func(t *testing.T) {
+		t.Parallel()
+		begun := make(chan struct{})
+		o := NewOutgoing(Network{Dial: func(ctx context.Context, _ string) (net.Conn, error) {
+			close(begun)
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		done := make(chan error)
+		go func() {
+			_, err := o.Network().Dial(context.Background(), "x")
+			done <- err
+		}()
+		<-begun
+		o.Close()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want canceled", err)
 		}
 	})
 }
