@@ -100,6 +100,7 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 		{name: "history", request: request{method: "GET", path: "/v1/limits:history?limit=2"}},
 		{name: "clients", request: request{method: "GET", path: "/v1/clients?top=5"}},
 		{name: "cluster", request: request{method: "GET", path: "/v1/cluster"}},
+		{name: "cluster-state", request: request{method: "GET", path: "/v1/cluster/state"}},
 		{name: "healthz", request: request{method: "GET", path: "/healthz"}},
 		{name: "readyz", request: request{method: "GET", path: "/readyz"}},
 	} {

@@ -51,9 +51,10 @@ func (h *handler) table(gatherer prometheus.Gatherer) map[string]methods {
 		"/v1/limits:inspect": get(limits + "Inspect"),
 		"/v1/limits:history": get(limits + "History"),
 
-		"/v1/cluster": get("/quorlease.v1.Cluster/Status"),
-		"/v1/clients": get("/quorlease.v1.Clients/List"),
-		"/v1/events":  {http.MethodGet: h.events},
+		"/v1/cluster":       get("/quorlease.v1.Cluster/Status"),
+		"/v1/cluster/state": get("/quorlease.v1.Cluster/State"),
+		"/v1/clients":       get("/quorlease.v1.Clients/List"),
+		"/v1/events":        {http.MethodGet: h.events},
 
 		"/healthz": {http.MethodGet: h.healthz, http.MethodHead: h.healthz},
 		"/readyz":  {http.MethodGet: h.readyz, http.MethodHead: h.readyz},

@@ -11,13 +11,31 @@ import (
 // head and its tail make a file around one more line of a limit.
 const head = "limits:\n  - name: a\n    rate: {requests: 10/min}\n"
 
-func TestEveryMistakeHasItsPlace(t *testing.T) {
+// mistake is a file with something wrong and a part of what is said about it.
+type mistake struct{ name, file, want string }
+
+func (m mistake) check(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ name, file, want string }{
+	_, err := limitsfile.Parse([]byte(m.file))
+	if err == nil {
+		t.Fatalf("accepted:\n%s", m.file)
+	}
+	if !strings.Contains(err.Error(), m.want) {
+		t.Errorf("got  %s\nwant %s", err, m.want)
+	}
+	for _, line := range strings.Split(err.Error(), "\n") {
+		if !strings.HasPrefix(line, "limits.yaml:") {
+			t.Errorf("no place: %q", line)
+		}
+	}
+}
+
+func TestWrongValuesHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []mistake{
 		{
 			"unparsable rate", "limits:\n  - name: a\n    rate: {requests: 10/foo}\n",
-			`3:22: limits[0].rate.requests: "10/foo": want tokens per interval, INT/[INT](s|min|h|d), ` +
-				`like 1000/min or 6/10s`,
+			`3:22: limits[0].rate.requests: "10/foo": want tokens per interval in s, min, h or d, like 1000/min or 6/10s`,
 		},
 		{
 			"rate without interval", "limits: [{name: a, rate: {r: 10}}]",
@@ -50,7 +68,7 @@ func TestEveryMistakeHasItsPlace(t *testing.T) {
 		{"bad name", "limits: [{name: A, rate: {r: 1/s}}]", `1:11: limits[0].name: "A" is not a name: 1 to 63 of`},
 		{"missing name", "limits: [{rate: {r: 1/s}}]", `1:10: limits[0].name: missing`},
 		{"number as name", "limits: [{name: 7, rate: {r: 1/s}}]", `"7": want a text; put it in quotes`},
-		{"bad dimension", "limits: [{name: a, rate: {R: 1/s}}]", `1:27: limits[0].rate.R: "R" is not the name of a dimension`},
+		{"bad dimension", "limits: [{name: a, rate: {R: 1/s}}]", `1:27: limits[0].rate.R: "R" is not the name of`},
 		{
 			"no rate", "limits: [{name: a}]",
 			`limits[0].rate: missing: name a rate for each dimension, or set unlimited: true`,
@@ -65,7 +83,10 @@ func TestEveryMistakeHasItsPlace(t *testing.T) {
 			`"0.125%": want a percentage with at most two decimals`,
 		},
 		{"share above all", head + "    target: 101%\n", `"101%" is out of range 0%..100%`},
-		{"target of nothing", head + "    target: 0%\n", `4:5: limits[0].target: 0 is out of range 1..10000`},
+		{
+			"target of nothing", head + "    target: 0%\n",
+			`4:5: limits[0].target: 0 hundredths of a percent is out of range 0.01%..100%`,
+		},
 		{
 			"shares above all", head + "    classes: {x: {share: 60%}, y: {share: 50%}}\n",
 			`limits[0].classes.y.share: dimension requests: 5000: with those before it 11000`,
@@ -90,6 +111,14 @@ func TestEveryMistakeHasItsPlace(t *testing.T) {
 		},
 		{"lease too long", head + "    lease: 25h\n", `4:5: limits[0].lease: 25h0m0s is out of range 1ms..24h`},
 		{"per an attribute", head + "    per: [tenant]\n", `4:11: limits[0].per[0]: "tenant": must be [] or ["key"]`},
+	} {
+		t.Run(test.name, test.check)
+	}
+}
+
+func TestWrongTextsHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	for _, test := range []mistake{
 		{"empty value", head + "    burst:\n    exact: true\n", `the value before is empty`},
 		{"empty value at the end", head + "    burst:\n", `limits[0].burst: empty: want a duration`},
 		{"list for a mapping", "limits: [[]]", `limits[0]: a list: want fields: name, per`},
@@ -100,7 +129,7 @@ func TestEveryMistakeHasItsPlace(t *testing.T) {
 		},
 		{
 			"fraction of all", "retry_budgets: [{name: b, match: {client: x}, max_fraction: 100%}]",
-			`retry_budgets[0].max_fraction: 10000 is out of range 0..9999`,
+			`retry_budgets[0].max_fraction: 10000 hundredths of a percent is out of range 0%..99.99%`,
 		},
 		{"no client", "retry_budgets: [{name: b}]", `retry_budgets[0].match.client: missing`},
 		{
@@ -127,21 +156,7 @@ func TestEveryMistakeHasItsPlace(t *testing.T) {
 			`"a\nb" has a control character`,
 		},
 	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			_, err := limitsfile.Parse([]byte(test.file))
-			if err == nil {
-				t.Fatalf("accepted:\n%s", test.file)
-			}
-			if !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got  %s\nwant %s", err, test.want)
-			}
-			for _, line := range strings.Split(err.Error(), "\n") {
-				if !strings.HasPrefix(line, "limits.yaml:") {
-					t.Errorf("no place: %q", line)
-				}
-			}
-		})
+		t.Run(test.name, test.check)
 	}
 }
 

@@ -121,6 +121,15 @@ func (r *resolver) within(field string, value, least, most int64) int64 {
 	return value
 }
 
+// share is within for hundredths of a percent, which it says as people do.
+func (r *resolver) share(field string, value, least, most int64) int64 {
+	if value < least || value > most {
+		r.fail(field, "%d hundredths of a percent is out of range %s..%s", value, formatShare(least), formatShare(most))
+		return least
+	}
+	return value
+}
+
 // duration is the value of d, or what absent means. Its bounds are inclusive.
 func (r *resolver) duration(field string, d *durationpb.Duration, absent, least, most time.Duration) time.Duration {
 	if d == nil {
@@ -156,7 +165,7 @@ func (r *resolver) limit(l *quorleasev1.Limit) *logv1.Limit {
 		return out
 	}
 	if l.TargetBp != nil {
-		out.Target = r.within("target_bp", l.GetTargetBp(), 1, bucket.Whole)
+		out.Target = r.share("target_bp", l.GetTargetBp(), 1, bucket.Whole)
 	}
 	r.classes(l, out)
 	r.dimensions(l, out)
@@ -190,10 +199,10 @@ func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
 		at := fmt.Sprintf("classes[%d].", i)
 		r.problem(at+"name", ClassProblem(c.GetName()))
 		r.unique(seen, at+"name", c.GetName(), "classes[%d]", i)
-		class := &logv1.Class{Name: c.GetName(), Share: r.within(at+"share_bp", c.GetShareBp(), 0, bucket.Whole)}
+		class := &logv1.Class{Name: c.GetName(), Share: r.share(at+"share_bp", c.GetShareBp(), 0, bucket.Whole)}
 		class.Burst = class.Share
 		if c.BurstBp != nil {
-			class.Burst = r.within(at+"burst_bp", c.GetBurstBp(), 0, bucket.Whole)
+			class.Burst = r.share(at+"burst_bp", c.GetBurstBp(), 0, bucket.Whole)
 		}
 		out.Classes = append(out.Classes, class)
 	}
@@ -276,7 +285,7 @@ func (r *resolver) budget(b *quorleasev1.RetryBudget) *logv1.RetryBudget {
 	}
 	if b.MaxFractionBp != nil {
 		// All of the requests being retries is no bound; leave the budget out then.
-		out.MaxFraction = r.within("max_fraction_bp", b.GetMaxFractionBp(), 0, bucket.Whole-1)
+		out.MaxFraction = r.share("max_fraction_bp", b.GetMaxFractionBp(), 0, bucket.Whole-1)
 	}
 	if b.MinRequests != nil {
 		out.MinRequests = r.within("min_requests", b.GetMinRequests(), 0, bucket.MaxTokens)

@@ -19,7 +19,7 @@ var units = []struct {
 // intervalMax is the longest interval of a rate.
 const intervalMax = 366 * 24 * time.Hour
 
-const rateForm = "want tokens per interval, INT/[INT](s|min|h|d), like 1000/min or 6/10s"
+const rateForm = "want tokens per interval in s, min, h or d, like 1000/min or 6/10s"
 
 // parseRate reads "1000/min" or "6/10s".
 func parseRate(s string) (amount int64, interval time.Duration, problem string) {

@@ -85,6 +85,7 @@ var methods = map[string]method{
 	"/quorlease.v1.Limits/Adjust":  {Operator, operatorPatience},
 	"/quorlease.v1.Limits/History": {Operator, operatorPatience},
 
+	"/quorlease.v1.Cluster/State":  {Operator, operatorPatience},
 	"/quorlease.v1.Cluster/Status": {Operator, operatorPatience},
 	"/quorlease.v1.Clients/List":   {Operator, operatorPatience},
 	"/quorlease.v1.Events/Watch":   {Operator, 0},

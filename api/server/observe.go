@@ -29,6 +29,20 @@ func (c *clusterService) Status(
 	return convert.StatusAnswer(c.server.node.Status()), nil
 }
 
+// State is the digest of this node's replica.
+func (c *clusterService) State(
+	ctx context.Context, _ *quorleasev1.ClusterStateRequest,
+) (*quorleasev1.ClusterStateResponse, error) {
+	answer := &quorleasev1.ClusterStateResponse{Node: c.server.node.Status().Self}
+	err := c.server.node.View(ctx, true, func(m *fsm.Machine, _ bucket.Instant) {
+		answer.AppliedIndex, answer.Hash = m.Index(), fmt.Sprintf("%016x", m.Hash())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
 // clients is the service Clients.
 type clients struct {
 	quorleasev1.UnimplementedClientsServer

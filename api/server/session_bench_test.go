@@ -46,7 +46,8 @@ func BenchmarkSession(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := stream.Send(&quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Hello{Hello: hello()}}); err != nil {
+	err = stream.Send(&quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Hello{Hello: hello()}})
+	if err != nil {
 		b.Fatal(err)
 	}
 	const batch = 64

@@ -123,6 +123,106 @@ func (Severity) EnumDescriptor() ([]byte, []int) {
 	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{1}
 }
 
+type ClusterStateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterStateRequest) Reset() {
+	*x = ClusterStateRequest{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterStateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterStateRequest) ProtoMessage() {}
+
+func (x *ClusterStateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterStateRequest.ProtoReflect.Descriptor instead.
+func (*ClusterStateRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+type ClusterStateResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The `--id` of the node that answers.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Index of the last entry of operations that it has applied. Digests are
+	// comparable where this is equal.
+	AppliedIndex uint64 `protobuf:"varint,2,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
+	// 16 lower-case hex digits.
+	Hash          string `protobuf:"bytes,3,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterStateResponse) Reset() {
+	*x = ClusterStateResponse{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterStateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterStateResponse) ProtoMessage() {}
+
+func (x *ClusterStateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterStateResponse.ProtoReflect.Descriptor instead.
+func (*ClusterStateResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ClusterStateResponse) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *ClusterStateResponse) GetAppliedIndex() uint64 {
+	if x != nil {
+		return x.AppliedIndex
+	}
+	return 0
+}
+
+func (x *ClusterStateResponse) GetHash() string {
+	if x != nil {
+		return x.Hash
+	}
+	return ""
+}
+
 type ClusterStatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -131,7 +231,7 @@ type ClusterStatusRequest struct {
 
 func (x *ClusterStatusRequest) Reset() {
 	*x = ClusterStatusRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -143,7 +243,7 @@ func (x *ClusterStatusRequest) String() string {
 func (*ClusterStatusRequest) ProtoMessage() {}
 
 func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -156,7 +256,7 @@ func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatusRequest.ProtoReflect.Descriptor instead.
 func (*ClusterStatusRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{2}
 }
 
 type NodeStatus struct {
@@ -176,7 +276,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -188,7 +288,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -201,7 +301,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *NodeStatus) GetId() string {
@@ -266,7 +366,7 @@ type ClusterStatusResponse struct {
 
 func (x *ClusterStatusResponse) Reset() {
 	*x = ClusterStatusResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -278,7 +378,7 @@ func (x *ClusterStatusResponse) String() string {
 func (*ClusterStatusResponse) ProtoMessage() {}
 
 func (x *ClusterStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -291,7 +391,7 @@ func (x *ClusterStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatusResponse.ProtoReflect.Descriptor instead.
 func (*ClusterStatusResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ClusterStatusResponse) GetClusterId() string {
@@ -332,7 +432,7 @@ type ClientsListRequest struct {
 
 func (x *ClientsListRequest) Reset() {
 	*x = ClientsListRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +444,7 @@ func (x *ClientsListRequest) String() string {
 func (*ClientsListRequest) ProtoMessage() {}
 
 func (x *ClientsListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +457,7 @@ func (x *ClientsListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientsListRequest.ProtoReflect.Descriptor instead.
 func (*ClientsListRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ClientsListRequest) GetTop() uint32 {
@@ -385,7 +485,7 @@ type ClientStatus struct {
 
 func (x *ClientStatus) Reset() {
 	*x = ClientStatus{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -397,7 +497,7 @@ func (x *ClientStatus) String() string {
 func (*ClientStatus) ProtoMessage() {}
 
 func (x *ClientStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -410,7 +510,7 @@ func (x *ClientStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientStatus.ProtoReflect.Descriptor instead.
 func (*ClientStatus) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ClientStatus) GetClient() string {
@@ -473,7 +573,7 @@ type ClientsListResponse struct {
 
 func (x *ClientsListResponse) Reset() {
 	*x = ClientsListResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -485,7 +585,7 @@ func (x *ClientsListResponse) String() string {
 func (*ClientsListResponse) ProtoMessage() {}
 
 func (x *ClientsListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -498,7 +598,7 @@ func (x *ClientsListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientsListResponse.ProtoReflect.Descriptor instead.
 func (*ClientsListResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ClientsListResponse) GetClients() []*ClientStatus {
@@ -528,7 +628,7 @@ type EventsWatchRequest struct {
 
 func (x *EventsWatchRequest) Reset() {
 	*x = EventsWatchRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -540,7 +640,7 @@ func (x *EventsWatchRequest) String() string {
 func (*EventsWatchRequest) ProtoMessage() {}
 
 func (x *EventsWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -553,7 +653,7 @@ func (x *EventsWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsWatchRequest.ProtoReflect.Descriptor instead.
 func (*EventsWatchRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *EventsWatchRequest) GetFromIndex() uint64 {
@@ -587,7 +687,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -599,7 +699,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -612,7 +712,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Event) GetIndex() uint64 {
@@ -680,7 +780,7 @@ type EventsWatchResponse struct {
 
 func (x *EventsWatchResponse) Reset() {
 	*x = EventsWatchResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -692,7 +792,7 @@ func (x *EventsWatchResponse) String() string {
 func (*EventsWatchResponse) ProtoMessage() {}
 
 func (x *EventsWatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -705,7 +805,7 @@ func (x *EventsWatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsWatchResponse.ProtoReflect.Descriptor instead.
 func (*EventsWatchResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EventsWatchResponse) GetEvent() *Event {
@@ -719,7 +819,12 @@ var File_quorlease_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorlease/v1/cluster.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x16\n" +
+	"\x1aquorlease/v1/cluster.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x15\n" +
+	"\x13ClusterStateRequest\"c\n" +
+	"\x14ClusterStateResponse\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12#\n" +
+	"\rapplied_index\x18\x02 \x01(\x04R\fappliedIndex\x12\x12\n" +
+	"\x04hash\x18\x03 \x01(\tR\x04hash\"\x16\n" +
 	"\x14ClusterStatusRequest\"\xb4\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x0e\n" +
@@ -774,9 +879,10 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04INFO\x10\x01\x12\v\n" +
 	"\aWARNING\x10\x02\x12\f\n" +
-	"\bCRITICAL\x10\x032\\\n" +
+	"\bCRITICAL\x10\x032\xac\x01\n" +
 	"\aCluster\x12Q\n" +
-	"\x06Status\x12\".quorlease.v1.ClusterStatusRequest\x1a#.quorlease.v1.ClusterStatusResponse2V\n" +
+	"\x06Status\x12\".quorlease.v1.ClusterStatusRequest\x1a#.quorlease.v1.ClusterStatusResponse\x12N\n" +
+	"\x05State\x12!.quorlease.v1.ClusterStateRequest\x1a\".quorlease.v1.ClusterStateResponse2V\n" +
 	"\aClients\x12K\n" +
 	"\x04List\x12 .quorlease.v1.ClientsListRequest\x1a!.quorlease.v1.ClientsListResponse2X\n" +
 	"\x06Events\x12N\n" +
@@ -795,36 +901,40 @@ func file_quorlease_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorlease_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
+var file_quorlease_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_quorlease_v1_cluster_proto_goTypes = []any{
 	(Role)(0),                     // 0: quorlease.v1.Role
 	(Severity)(0),                 // 1: quorlease.v1.Severity
-	(*ClusterStatusRequest)(nil),  // 2: quorlease.v1.ClusterStatusRequest
-	(*NodeStatus)(nil),            // 3: quorlease.v1.NodeStatus
-	(*ClusterStatusResponse)(nil), // 4: quorlease.v1.ClusterStatusResponse
-	(*ClientsListRequest)(nil),    // 5: quorlease.v1.ClientsListRequest
-	(*ClientStatus)(nil),          // 6: quorlease.v1.ClientStatus
-	(*ClientsListResponse)(nil),   // 7: quorlease.v1.ClientsListResponse
-	(*EventsWatchRequest)(nil),    // 8: quorlease.v1.EventsWatchRequest
-	(*Event)(nil),                 // 9: quorlease.v1.Event
-	(*EventsWatchResponse)(nil),   // 10: quorlease.v1.EventsWatchResponse
-	(*timestamppb.Timestamp)(nil), // 11: google.protobuf.Timestamp
+	(*ClusterStateRequest)(nil),   // 2: quorlease.v1.ClusterStateRequest
+	(*ClusterStateResponse)(nil),  // 3: quorlease.v1.ClusterStateResponse
+	(*ClusterStatusRequest)(nil),  // 4: quorlease.v1.ClusterStatusRequest
+	(*NodeStatus)(nil),            // 5: quorlease.v1.NodeStatus
+	(*ClusterStatusResponse)(nil), // 6: quorlease.v1.ClusterStatusResponse
+	(*ClientsListRequest)(nil),    // 7: quorlease.v1.ClientsListRequest
+	(*ClientStatus)(nil),          // 8: quorlease.v1.ClientStatus
+	(*ClientsListResponse)(nil),   // 9: quorlease.v1.ClientsListResponse
+	(*EventsWatchRequest)(nil),    // 10: quorlease.v1.EventsWatchRequest
+	(*Event)(nil),                 // 11: quorlease.v1.Event
+	(*EventsWatchResponse)(nil),   // 12: quorlease.v1.EventsWatchResponse
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_quorlease_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorlease.v1.NodeStatus.role:type_name -> quorlease.v1.Role
-	3,  // 1: quorlease.v1.ClusterStatusResponse.nodes:type_name -> quorlease.v1.NodeStatus
-	6,  // 2: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
-	11, // 3: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
+	5,  // 1: quorlease.v1.ClusterStatusResponse.nodes:type_name -> quorlease.v1.NodeStatus
+	8,  // 2: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
+	13, // 3: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 4: quorlease.v1.Event.severity:type_name -> quorlease.v1.Severity
-	9,  // 5: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
-	2,  // 6: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
-	5,  // 7: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
-	8,  // 8: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
-	4,  // 9: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
-	7,  // 10: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
-	10, // 11: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
-	9,  // [9:12] is the sub-list for method output_type
-	6,  // [6:9] is the sub-list for method input_type
+	11, // 5: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
+	4,  // 6: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
+	2,  // 7: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
+	7,  // 8: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
+	10, // 9: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
+	6,  // 10: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
+	3,  // 11: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
+	9,  // 12: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
+	12, // 13: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
+	10, // [10:14] is the sub-list for method output_type
+	6,  // [6:10] is the sub-list for method input_type
 	6,  // [6:6] is the sub-list for extension type_name
 	6,  // [6:6] is the sub-list for extension extendee
 	0,  // [0:6] is the sub-list for field type_name
@@ -835,14 +945,14 @@ func file_quorlease_v1_cluster_proto_init() {
 	if File_quorlease_v1_cluster_proto != nil {
 		return
 	}
-	file_quorlease_v1_cluster_proto_msgTypes[6].OneofWrappers = []any{}
+	file_quorlease_v1_cluster_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_cluster_proto_rawDesc), len(file_quorlease_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   9,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

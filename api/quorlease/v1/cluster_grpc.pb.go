@@ -20,6 +20,7 @@ const _ = grpc.SupportPackageIsVersion9
 
 const (
 	Cluster_Status_FullMethodName = "/quorlease.v1.Cluster/Status"
+	Cluster_State_FullMethodName  = "/quorlease.v1.Cluster/State"
 )
 
 // ClusterClient is the client API for Cluster service.
@@ -30,6 +31,9 @@ const (
 type ClusterClient interface {
 	// Status is answered by any node from what it sees, without a quorum.
 	Status(ctx context.Context, in *ClusterStatusRequest, opts ...grpc.CallOption) (*ClusterStatusResponse, error)
+	// State is the digest of the replica of the node that is asked. Nodes that
+	// have applied the same entries have the same digest (G9).
+	State(ctx context.Context, in *ClusterStateRequest, opts ...grpc.CallOption) (*ClusterStateResponse, error)
 }
 
 type clusterClient struct {
@@ -50,6 +54,16 @@ func (c *clusterClient) Status(ctx context.Context, in *ClusterStatusRequest, op
 	return out, nil
 }
 
+func (c *clusterClient) State(ctx context.Context, in *ClusterStateRequest, opts ...grpc.CallOption) (*ClusterStateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterStateResponse)
+	err := c.cc.Invoke(ctx, Cluster_State_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServer is the server API for Cluster service.
 // All implementations must embed UnimplementedClusterServer
 // for forward compatibility.
@@ -58,6 +72,9 @@ func (c *clusterClient) Status(ctx context.Context, in *ClusterStatusRequest, op
 type ClusterServer interface {
 	// Status is answered by any node from what it sees, without a quorum.
 	Status(context.Context, *ClusterStatusRequest) (*ClusterStatusResponse, error)
+	// State is the digest of the replica of the node that is asked. Nodes that
+	// have applied the same entries have the same digest (G9).
+	State(context.Context, *ClusterStateRequest) (*ClusterStateResponse, error)
 	mustEmbedUnimplementedClusterServer()
 }
 
@@ -70,6 +87,9 @@ type UnimplementedClusterServer struct{}
 
 func (UnimplementedClusterServer) Status(context.Context, *ClusterStatusRequest) (*ClusterStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
+}
+func (UnimplementedClusterServer) State(context.Context, *ClusterStateRequest) (*ClusterStateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method State not implemented")
 }
 func (UnimplementedClusterServer) mustEmbedUnimplementedClusterServer() {}
 func (UnimplementedClusterServer) testEmbeddedByValue()                 {}
@@ -110,6 +130,24 @@ func _Cluster_Status_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Cluster_State_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterStateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).State(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_State_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).State(ctx, req.(*ClusterStateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Cluster_ServiceDesc is the grpc.ServiceDesc for Cluster service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -120,6 +158,10 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Status",
 			Handler:    _Cluster_Status_Handler,
+		},
+		{
+			MethodName: "State",
+			Handler:    _Cluster_State_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
