@@ -1,0 +1,103 @@
+package state
+
+import (
+	"testing"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/digest"
+)
+
+// TestG9EveryFieldCounts changes every field of the messages that are part of the
+// state: the state hash has to see it.
+func TestG9EveryFieldCounts(t *testing.T) {
+	t.Parallel()
+	t.Run("G9", func(t *testing.T) {
+		t.Parallel()
+		caps := func(c *logv1.Caps) uint64 {
+			sum := digest.New(1)
+			digestCaps(&sum, c)
+			return sum.Value()
+		}
+		everyField(t, &logv1.RetryBudget{}, sumBudget)
+		everyField(t, &logv1.NodeRecord{}, sumNode)
+		everyField(t, &logv1.Caps{}, caps)
+		change := func(c *logv1.LimitChange) uint64 {
+			return sumRevision(&Revision{Changes: []*logv1.LimitChange{c}})
+		}
+		everyField(t, &logv1.LimitChange{}, change)
+	})
+}
+
+func everyField[M interface{ ProtoReflect() protoreflect.Message }](t *testing.T, message M, sum func(M) uint64) {
+	t.Helper()
+	before := sum(message)
+	fields := message.ProtoReflect().Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		message.ProtoReflect().Set(field, something(message.ProtoReflect(), field))
+		if sum(message) == before {
+			t.Errorf("%s is not in the digest", field.FullName())
+		}
+		message.ProtoReflect().Clear(field)
+	}
+}
+
+func something(message protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString("x")
+	case protoreflect.Int64Kind:
+		return protoreflect.ValueOfInt64(1)
+	case protoreflect.Uint32Kind:
+		return protoreflect.ValueOfUint32(1)
+	}
+	return message.NewField(field)
+}
+
+// TestG9EveryFieldOfALeaseCounts does the same for leases and their charges.
+func TestG9EveryFieldOfALeaseCounts(t *testing.T) {
+	t.Parallel()
+	t.Run("G9", func(t *testing.T) {
+		t.Parallel()
+		seen := make(map[uint64]int)
+		for i, change := range []func(*Lease){
+			func(*Lease) {},
+			func(l *Lease) { l.ID[3] = 1 },
+			func(l *Lease) { l.State = logv1.LeaseState_LEASE_STATE_SETTLED },
+			func(l *Lease) { l.Unknown = true },
+			func(l *Lease) { l.Owner = "x" },
+			func(l *Lease) { l.Client = "x" },
+			func(l *Lease) { l.Content = 1 },
+			func(l *Lease) { l.Settled = 1 },
+			func(l *Lease) { l.Renewed = 1 },
+			func(l *Lease) { l.Sequence = 1 },
+			func(l *Lease) { l.SpendUntil = 1 },
+			func(l *Lease) { l.SettleUntil = 1 },
+			func(l *Lease) { l.ForgetAt = 1 },
+			func(l *Lease) { l.Charges = append(l.Charges, l.Charges[0]) },
+			func(l *Lease) { l.Charges[0].LimitID = 1 },
+			func(l *Lease) { l.Charges[0].DimensionID = 1 },
+			func(l *Lease) { l.Charges[0].Limit = "x" },
+			func(l *Lease) { l.Charges[0].Dimension = "x" },
+			func(l *Lease) { l.Charges[0].KeyName = "x" },
+			func(l *Lease) { l.Charges[0].Amount = 1 },
+			func(l *Lease) { l.Charges[0].Class = "x" },
+			func(l *Lease) { l.Charges[0].Took = 1 },
+			func(l *Lease) { l.Charges[0].TookUnit = 1 },
+			func(l *Lease) { l.Charges[0].Refundable = 1 },
+			func(l *Lease) { l.Charges[0].Used = 1 },
+			func(l *Lease) { l.Charges[0].Refunded = 1 },
+			func(l *Lease) { l.Charges[0].Excess = 1 },
+			func(l *Lease) { l.Charges[0].WrittenOff = 1 },
+		} {
+			l := &Lease{Charges: []Charge{{Counted: &Counted{}}}}
+			change(l)
+			if other, there := seen[l.sum()]; there {
+				t.Errorf("changes %d and %d have the same digest", other, i)
+			}
+			seen[l.sum()] = i
+		}
+	})
+}
