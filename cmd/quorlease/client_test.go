@@ -58,7 +58,8 @@ func TestUnknownOutcome(t *testing.T) {
 	}{
 		{[]string{"acquire", "demo"}, "", "asking again may charge twice; --track makes it repeatable"},
 		{
-			[]string{"acquire", "demo", "--track", "--lease-id", someLease}, "",
+			[]string{"acquire", "demo", "--track", "--lease-id", someLease},
+			"",
 			"the same again with --lease-id " + someLease + " tells, and charges once",
 		},
 		{[]string{"limits", "apply", "-f", "-"}, limitsYAML, "applying the same again does no harm"},

@@ -95,7 +95,7 @@ func (a *app) watchEnded(ctx context.Context, addr string, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), context.DeadlineExceeded):
 		return fmt.Errorf("%s did not give all its events within %s; --timeout makes it longer", addr, a.timeout)
-	case errors.Is(err, io.EOF), ctx.Err() != nil:
+	case errors.Is(err, io.EOF), errors.Is(context.Cause(ctx), context.Canceled):
 		return nil
 	case ask.Decided(err):
 		return ask.Explain(err)

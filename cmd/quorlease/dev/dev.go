@@ -145,18 +145,20 @@ type development struct {
 	layout  *layout
 	group   *supervise.Group
 	nodes   *ask.Nodes
+	// leader is the one that was told last.
+	leader string
 }
 
 // begin waits for a leader, applies the limits and says what to type next.
 func (d *development) begin(ctx context.Context) error {
-	leader, err := d.awaitLeader(ctx)
-	if err != nil {
+	var err error
+	if d.leader, err = d.awaitLeader(ctx); err != nil {
 		return err
 	}
 	if err := d.applyLimits(ctx); err != nil {
 		return err
 	}
-	return d.banner(ctx, leader)
+	return d.banner(ctx, d.leader)
 }
 
 // status asks any node that answers.
@@ -278,7 +280,12 @@ func (d *development) tellLeader(ctx context.Context) {
 	defer cancel()
 	for ctx.Err() == nil {
 		if s, err := d.status(ctx); err == nil && s.GetLeader() != "" && d.group.PID(s.GetLeader()) != 0 {
-			d.say("%s leads (after %s)", s.GetLeader(), time.Since(since).Round(10*time.Millisecond))
+			if s.GetLeader() == d.leader {
+				d.say("%s still leads", d.leader)
+				return
+			}
+			d.leader = s.GetLeader()
+			d.say("%s leads (after %s)", d.leader, time.Since(since).Round(10*time.Millisecond))
 			return
 		}
 		select {
