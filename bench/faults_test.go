@@ -317,6 +317,9 @@ func TestFollowerSyncsAndAllKilledLoseNothing(t *testing.T) {
 		if granted := acquireMany(t, nodes, 20); granted != 7 {
 			t.Fatalf("20 acquires of what remains: %d granted, want 7", granted)
 		}
+		if _, _, err := nodes.SameState(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	})
 }
 

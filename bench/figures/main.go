@@ -276,6 +276,11 @@ func verify(ctx context.Context, nodes *bench.Nodes, ledger *bench.Ledger, out i
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d acknowledged leases are all there, none twice\n", leases)
+	index, hash, err := nodes.SameState(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d acknowledged leases are all there, none twice; all nodes have state %s at entry %d\n",
+		leases, hash, index)
 	return nil
 }
