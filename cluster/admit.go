@@ -132,6 +132,7 @@ func (n *Node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*lo
 	if deadline, ok := ctx.Deadline(); ok {
 		p.Deadline = deadline
 	}
+	//nolint:contextcheck // the stream to the leader outlives the call
 	n.Submit(p)
 	var a answer
 	select {

@@ -13,18 +13,24 @@ import (
 	"github.com/quorlease/quorlease/cluster/clustertest"
 )
 
+// bubble is a cluster in virtual time, and its test.
+type bubble struct {
+	*testing.T
+	*clustertest.Cluster
+}
+
 // inBubble runs three nodes in virtual time.
-func inBubble(t *testing.T, configure func(*cluster.Config), test func(*testing.T, *clustertest.Cluster)) {
+func inBubble(t *testing.T, configure func(*cluster.Config), test func(bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(t, clustertest.New(t, 3, clustertest.Options{
+		test(bubble{t, clustertest.New(t, 3, clustertest.Options{
 			InMemory: true,
 			Configure: func(_ string, c *cluster.Config) {
 				if configure != nil {
 					configure(c)
 				}
 			},
-		}))
+		})})
 	})
 }
 
@@ -68,7 +74,8 @@ func TestA19LeaderChanges(t *testing.T) {
 	t.Parallel()
 	t.Run("A19_leader_changes_do_not_renew", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+		inBubble(t, nil, func(b bubble) {
+			t, c := b.T, b.Cluster
 			c.ApplyLimits("a", clustertest.Rate("slot", 1, 10*time.Second, 1))
 			if !c.Decide("a", clustertest.Acquire("slot", 1)).GetGranted() {
 				t.Fatal("the first is denied")
@@ -92,7 +99,8 @@ func TestA19LeaderChanges(t *testing.T) {
 	})
 	t.Run("T2_idle_time_is_not_lost", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+		inBubble(t, nil, func(b bubble) {
+			t, c := b.T, b.Cluster
 			start, before := time.Now(), c.RequireSameState()
 			pass(3 * time.Minute)
 			depose(c)
@@ -110,7 +118,8 @@ func TestA19LeaderChanges(t *testing.T) {
 // every lease that was acknowledged is there afterwards.
 func TestG1UnderPartitions(t *testing.T) {
 	t.Parallel()
-	inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
 		const burst, perSecond = 20, 10
 		c.ApplyLimits("a", clustertest.Rate("gpt", perSecond, time.Second, burst))
 		start := time.Now()
@@ -158,7 +167,8 @@ func TestOutcomes(t *testing.T) {
 	one := func(c *cluster.Config) { c.MaxPending = 4 }
 	t.Run("R1_R2_on_a_leader_that_is_cut_off", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, one, func(t *testing.T, c *clustertest.Cluster) {
+		inBubble(t, one, func(b bubble) {
+			t, c := b.T, b.Cluster
 			c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Second, 10))
 			leader := c.Leader()
 			n := c.Node(leader)
@@ -171,7 +181,8 @@ func TestOutcomes(t *testing.T) {
 			if o := <-submit(n, "gpt", time.Minute); !errors.Is(o.err, cluster.ErrOverloaded) {
 				t.Errorf("a fifth: %v, want overloaded", o.err)
 			}
-			if o := <-hasty; !errors.Is(o.err, cluster.ErrDeadline) || cluster.MayHaveHappened(o.err) || o.after > time.Second/10 {
+			o := <-hasty
+			if !errors.Is(o.err, cluster.ErrDeadline) || cluster.MayHaveHappened(o.err) || o.after > time.Second/10 {
 				t.Errorf("one whose deadline passed while it waited: %v after %s", o.err, o.after)
 			}
 			if o := <-sent; !errors.Is(o.err, cluster.ErrOutcomeUnknown) {
@@ -195,7 +206,8 @@ func TestOutcomes(t *testing.T) {
 	})
 	t.Run("R2_on_a_follower_of_a_leader_that_is_cut_off", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+		inBubble(t, nil, func(b bubble) {
+			t, c := b.T, b.Cluster
 			c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Second, 10))
 			leader := c.Leader()
 			follower := c.Followers()[0]
@@ -221,7 +233,8 @@ func TestOutcomes(t *testing.T) {
 	})
 	t.Run("T25_an_election_revives_nobody", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+		inBubble(t, nil, func(b bubble) {
+			t, c := b.T, b.Cluster
 			c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 10))
 			old := c.Leader()
 			n := c.Node(old)
@@ -248,7 +261,8 @@ func TestOutcomes(t *testing.T) {
 
 func TestG8QuorumLost(t *testing.T) {
 	t.Parallel()
-	inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
 		leader := c.Leader()
 		from := uint64(0)
 		sub, err := c.Node(leader).Events().Subscribe(&from)
@@ -272,6 +286,48 @@ func TestG8QuorumLost(t *testing.T) {
 		}
 		if counts["QuorumLost"] > 2 || counts["QuorumLost"] != counts["QuorumRestored"] || counts["QuorumLost"] < 1 {
 			t.Fatalf("events %v", counts)
+		}
+	})
+}
+
+// A leader that is stopped in good order hands over first: nobody waits for a
+// timeout.
+func TestR10GracefulStop(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
+		c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Second, 10))
+		for range 3 {
+			old := c.Leader()
+			c.Stop(old)
+			start := time.Now()
+			if !c.Decide(c.Leader(), clustertest.Acquire("gpt", 1)).GetGranted() {
+				t.Fatal("denied")
+			}
+			if took := time.Since(start); took > 400*time.Millisecond {
+				t.Errorf("without a leader for %s after a stop in good order", took)
+			}
+			c.Restart(old)
+			c.RequireSameState()
+			pass(2 * time.Second)
+		}
+	})
+}
+
+// A node that was cut off and comes back disturbs nobody.
+func TestR11PreVote(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
+		leader, follower := c.Leader(), c.Followers()[0]
+		term := c.Node(leader).Status().Term
+		c.Isolate(follower)
+		pass(30 * time.Second)
+		c.Heal()
+		pass(5 * time.Second)
+		c.RequireSameState()
+		if s := c.Node(follower).Status(); s.Term != term || s.Leader != leader {
+			t.Errorf("%s led in term %d, now %s leads in term %d", leader, term, s.Leader, s.Term)
 		}
 	})
 }

@@ -1,6 +1,16 @@
 package cluster
 
-import "github.com/hashicorp/raft"
+import (
+	"github.com/hashicorp/raft"
+
+	"github.com/quorlease/quorlease/cluster/disk"
+)
 
 // Raft is for tests that change what the node itself has no verb for yet.
 func (n *Node) Raft() *raft.Raft { return n.raft }
+
+// DiskStalled is what the watchdog calls.
+func (n *Node) DiskStalled(e *disk.StallError) { n.diskStalled(e) }
+
+// DiskFailed is what the watchdog calls.
+func (n *Node) DiskFailed(err error) { n.diskFailed(err) }

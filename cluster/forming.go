@@ -13,7 +13,7 @@ import (
 )
 
 // openForming makes this node find the cluster it belongs to, or form one.
-func (n *Node) openForming(context.Context) error {
+func (n *Node) openForming() error {
 	former, err := form.New(form.Config{
 		Identity: n.identity, Peer: n.advertise, HasState: n.hasState,
 		Expect: n.config.BootstrapExpect, Join: n.config.Join,

@@ -108,13 +108,16 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 		return nil, err
 	}
 	n := newNode(c)
-	for _, step := range []func(context.Context) error{
-		n.openIdentity, n.openStores, n.openNetwork, n.openRaft, n.openProber, n.openForming, n.openMetrics, n.openServer,
+	for _, step := range []func() error{
+		n.openIdentity, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
+		n.openProber, n.openForming, n.openMetrics, n.openServer,
 	} {
-		if err := step(ctx); err != nil {
+		if err := step(); err != nil {
+			//nolint:contextcheck // closing has a deadline of its own, whatever ended the start
 			return nil, errors.Join(err, n.Close())
 		}
 	}
+	//nolint:contextcheck // ctx bounds the start; the loops end with Close
 	n.startLoops()
 	return n, nil
 }
@@ -150,7 +153,7 @@ func newNode(c Config) *Node {
 	return n
 }
 
-func (n *Node) openIdentity(context.Context) error {
+func (n *Node) openIdentity() error {
 	dir, err := identity.Open(n.config.DataDir, n.config.ID)
 	if err != nil {
 		if errors.Is(err, identity.ErrRemoved) {
@@ -186,7 +189,7 @@ func (n *Node) openNetwork(ctx context.Context) error {
 	return nil
 }
 
-func (n *Node) openRaft(context.Context) error {
+func (n *Node) openRaft() error {
 	logger := calm.New(n.logger.Named("raft"))
 	layer := &streamLayer{Listener: n.listener.Raft(), dialer: n.dialer, advertise: address(n.advertise)}
 	var err error
@@ -207,7 +210,7 @@ func (n *Node) openRaft(context.Context) error {
 	return nil
 }
 
-func (n *Node) openMetrics(context.Context) error {
+func (n *Node) openMetrics() error {
 	n.addGauges()
 	return n.metrics.Register(n.config.Registerer)
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -80,7 +79,7 @@ func (n *Node) record() *logv1.NodeRecord {
 }
 
 // openServer answers the other nodes' gRPC.
-func (n *Node) openServer(context.Context) error {
+func (n *Node) openServer() error {
 	n.server = grpc.NewServer(
 		grpc.Creds(peers.Credentials()),
 		grpc.MaxRecvMsgSize(peers.MessageMax), grpc.MaxSendMsgSize(peers.MessageMax),

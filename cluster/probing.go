@@ -15,7 +15,7 @@ import (
 )
 
 // openProber prepares to ask the other members who is there.
-func (n *Node) openProber(context.Context) error {
+func (n *Node) openProber() error {
 	n.prober = probe.New(probe.Config{
 		Self: n.info, Peers: n.probed, Leader: n.leaderAge, Ask: n.ask, OnChange: n.quorumChanged,
 		Logger: n.logger.Named("probe"),

@@ -64,5 +64,5 @@ func (n *Node) readFailure(ctx context.Context, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return fmt.Errorf("%w (%s)", n.leaderless(), cause)
+	return fmt.Errorf("%w: %w", n.leaderless(), cause)
 }

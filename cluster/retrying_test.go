@@ -28,7 +28,8 @@ func attempt(t *testing.T, c *clustertest.Cluster, name, client string, attempt 
 
 func TestG12RetryBudget(t *testing.T) {
 	t.Parallel()
-	inBubble(t, nil, func(t *testing.T, c *clustertest.Cluster) {
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
 		if _, err := c.Node("a").ApplyLimits(t.Context(), &logv1.ApplyLimits{
 			Limits: []*logv1.Limit{clustertest.Rate("gpt", 1_000_000, time.Second, 1_000_000)},
 			RetryBudgets: []*logv1.RetryBudget{{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
@@ -166,6 +167,80 @@ func TestR23SnapshotsAreTight(t *testing.T) {
 		}
 		if info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s has mode %04o", path, info.Mode().Perm())
+		}
+	}
+}
+
+// A full disk is answered as such, before anything is written; the node goes on
+// leading and ticking (R14).
+func TestR14DiskLow(t *testing.T) {
+	t.Parallel()
+	least := int64(1)
+	c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
+		c.MinFreeBytes = least
+	}})
+	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+	c.Stop("a")
+	least = 1 << 60
+	n := c.Restart("a")
+	c.Leader()
+	before := c.State("a")
+	if _, err := n.Acquire(t.Context(), clustertest.Acquire("gpt", 1), 0); !errors.Is(err, cluster.ErrDiskLow) ||
+		cluster.MayHaveHappened(err) {
+		t.Fatalf("got %v, want %v", err, cluster.ErrDiskLow)
+	}
+	c.Eventually("a tick", func() error {
+		if after := c.State("a"); after.Now <= before.Now {
+			return errors.New("time stands still")
+		}
+		return nil
+	})
+}
+
+// A disk that hangs or fails ends the process: raft would keep the leadership
+// and answer nobody (R12), or go on with half of what it wrote (R14).
+func TestR12BadDiskStopsTheNode(t *testing.T) {
+	t.Parallel()
+	for name, fail := range map[string]func(*cluster.Node){
+		"hangs": func(n *cluster.Node) { n.DiskStalled(&disk.StallError{Call: "write log"}) },
+		"fails": func(n *cluster.Node) { n.DiskFailed(errors.New("write log: input/output error")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := clustertest.New(t, 1, clustertest.Options{}).Node("a")
+			fail(n)
+			<-n.Done()
+			if err := n.Err(); !errors.Is(err, cluster.ErrProtected) || !strings.Contains(err.Error(), "write log") {
+				t.Fatalf("got %v", err)
+			}
+		})
+	}
+}
+
+// Not parallel: raft's sinks are global, and must not see the times of bubbles.
+func TestMetricsAreRegistered(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
+		c.Registerer = registry
+	}})
+	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+	c.Decide("a", clustertest.Acquire("gpt", 1))
+	names := make(map[string]bool)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		names[f.GetName()] = true
+	}
+	for _, want := range []string{
+		"quorlease_decisions_total", "quorlease_decision_seconds", "quorlease_log_entries_total",
+		"quorlease_entry_operations", "quorlease_apply_seconds", "quorlease_commit_seconds", "quorlease_has_quorum",
+		"quorlease_is_leader", "quorlease_buckets", "quorlease_leases", "quorlease_follower_lag_entries",
+		"quorlease_disk_free_bytes", "quorlease_raft_commitTime", "quorlease_raft_boltdb_storeLogs",
+	} {
+		if !names[want] {
+			t.Errorf("%s is missing", want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,7 +11,7 @@ import (
 )
 
 // openStores opens what raft keeps on disk and watches over it.
-func (n *Node) openStores(context.Context) error {
+func (n *Node) openStores() error {
 	var err error
 	if n.stores, err = disk.OpenStores(n.config.DataDir, calm.New(n.logger.Named("snapshot"))); err != nil {
 		if errors.Is(err, disk.ErrCorrupt) {

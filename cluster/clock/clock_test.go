@@ -1,7 +1,6 @@
 package clock
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -242,6 +241,6 @@ func TestT5BootTimeClock(t *testing.T) {
 	c.SetApplied(bucket.Instant(time.Minute))
 	elapsed += time.Hour
 	if got, want := time.Duration(c.Estimate()), time.Hour+time.Minute; got != want {
-		t.Fatal(fmt.Sprintf("estimate %s, want %s", got, want))
+		t.Fatalf("estimate %s, want %s", got, want)
 	}
 }

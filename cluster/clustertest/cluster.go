@@ -76,7 +76,7 @@ func (c *Cluster) address(name string) string {
 	if c.options.InMemory {
 		return name + ":1"
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		c.tb.Fatal(err)
 	}

@@ -55,8 +55,8 @@ type Withdrawer interface {
 type state int
 
 const (
-	// fresh: not let in.
-	fresh state = iota
+	// Zero is an item that was not let in.
+	_ state = iota
 	// waiting: certainly not proposed.
 	waiting
 	// proposed: given to raft or sent to the leader. Nobody can take it back.

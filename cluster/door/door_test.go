@@ -102,7 +102,8 @@ func TestG10DoorIsBounded(t *testing.T) {
 		}
 		in = append(in, w)
 	}
-	if err := d.Admit(&newWaiter(time.Time{}).Item); !errors.Is(err, outcome.ErrOverloaded) || outcome.MayHaveHappened(err) {
+	err := d.Admit(&newWaiter(time.Time{}).Item)
+	if !errors.Is(err, outcome.ErrOverloaded) || outcome.MayHaveHappened(err) {
 		t.Fatalf("got %v, want %v", err, outcome.ErrOverloaded)
 	}
 	d.Answer(&in[0].Item, nil, outcome.ErrNoLeader)
@@ -114,7 +115,8 @@ func TestG10DoorIsBounded(t *testing.T) {
 func TestCancelAndClose(t *testing.T) {
 	t.Parallel()
 	d := testDoor(10)
-	waits, sent, left, last := newWaiter(time.Time{}), newWaiter(time.Time{}), newWaiter(time.Time{}), newWaiter(time.Time{})
+	waits, sent := newWaiter(time.Time{}), newWaiter(time.Time{})
+	left, last := newWaiter(time.Time{}), newWaiter(time.Time{})
 	for _, w := range []*waiter{waits, sent, left, last} {
 		if err := d.Admit(&w.Item); err != nil {
 			t.Fatal(err)

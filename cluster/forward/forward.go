@@ -70,7 +70,7 @@ func (f *Forwarder) Enqueue(it *door.Item) bool {
 		return false
 	}
 	old, l := f.mu.current, f.mu.current
-	if l == nil || l.leader != id || l.ctx.Err() != nil {
+	if l == nil || l.leader != id || l.isOver() {
 		l = f.openLocked(id, address)
 	}
 	f.mu.Unlock()
@@ -84,11 +84,11 @@ func (f *Forwarder) openLocked(id, address string) *link {
 	ctx, cancel := context.WithCancel(context.Background())
 	l := &link{
 		config: &f.config, leader: id, address: address,
-		ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+		cancel: cancel, wake: make(chan struct{}, 1),
 	}
 	l.mu.sent = make(map[uint64]*door.Item)
 	f.mu.current = l
-	f.links.Go(l.run)
+	f.links.Go(func() { l.run(ctx) })
 	return l
 }
 
@@ -119,9 +119,9 @@ type link struct {
 	config  *Config
 	leader  string
 	address string
-	ctx     context.Context
-	cancel  context.CancelFunc
-	wake    chan struct{}
+	// cancel gives the stream up.
+	cancel context.CancelFunc
+	wake   chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -150,6 +150,13 @@ func (l *link) enqueue(it *door.Item) bool {
 	return true
 }
 
+// isOver reports whether the stream has ended.
+func (l *link) isOver() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.over
+}
+
 // Withdraw tells the leader that nobody waits for it.
 func (l *link) Withdraw(it *door.Item) {
 	l.mu.Lock()
@@ -169,14 +176,14 @@ func (l *link) nudge() {
 }
 
 // run sends until the stream breaks or the link is given up.
-func (l *link) run() {
+func (l *link) run(ctx context.Context) {
 	defer l.finish()
 	defer l.cancel()
 	client, err := l.config.Client(l.address)
 	if err != nil {
 		return
 	}
-	stream, err := client.Forward(l.ctx)
+	stream, err := client.Forward(ctx)
 	if err != nil {
 		return
 	}
@@ -189,7 +196,7 @@ func (l *link) run() {
 	defer l.cancel()
 	for {
 		select {
-		case <-l.ctx.Done():
+		case <-ctx.Done():
 			return
 		case <-l.wake:
 		}

@@ -69,8 +69,9 @@ func (r *relay) receive(ctx context.Context) error {
 	for ctx.Err() == nil {
 		request, err := r.stream.Recv()
 		if err != nil {
-			// The follower has gone, or has another leader.
-			return nil
+			// The follower has gone, or has another leader. Nobody reads what the
+			// stream ends with.
+			return err
 		}
 		now := time.Now()
 		for _, item := range request.GetItems() {

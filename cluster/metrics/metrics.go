@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	armon "github.com/armon/go-metrics"
@@ -88,6 +89,7 @@ func (m *Set) Register(r prometheus.Registerer) error {
 	}
 	sinks, err := registerLibraries(r)
 	m.collectors = append(m.collectors, sinks...)
+	owner.Store(m)
 	if err != nil {
 		m.Unregister()
 		return fmt.Errorf("register raft's metrics: %w", err)
@@ -103,7 +105,14 @@ func (m *Set) Unregister() {
 	for _, c := range m.collectors {
 		m.registerer.Unregister(c)
 	}
+	if owner.CompareAndSwap(m, nil) {
+		// Nobody reads the sinks any more, so nothing should fill them.
+		_ = pointLibraries(&hashi.BlackholeSink{}, &armon.BlackholeSink{})
+	}
 }
+
+// owner is the set whose registerer the libraries' global sinks fill.
+var owner atomic.Pointer[Set]
 
 // registerLibraries points the two metrics libraries, raft's and that of its
 // log store, at r. Both keep one global sink.
@@ -122,13 +131,18 @@ func registerLibraries(r prometheus.Registerer) ([]prometheus.Collector, error) 
 		return sinks, err
 	}
 	sinks = append(sinks, boltSink)
+	return sinks, pointLibraries(raftSink, boltSink)
+}
+
+// pointLibraries replaces both global sinks.
+func pointLibraries(raftSink hashi.MetricSink, boltSink armon.MetricSink) error {
 	hc := hashi.DefaultConfig("quorlease")
 	hc.EnableHostname, hc.EnableRuntimeMetrics = false, false
 	_, hashiErr := hashi.NewGlobal(hc, raftSink)
 	ac := armon.DefaultConfig("quorlease")
 	ac.EnableHostname, ac.EnableRuntimeMetrics = false, false
 	_, armonErr := armon.NewGlobal(ac, boltSink)
-	return sinks, errors.Join(hashiErr, armonErr)
+	return errors.Join(hashiErr, armonErr)
 }
 
 // Proposed counts an entry that was proposed, and how long its result took.

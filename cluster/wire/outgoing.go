@@ -10,12 +10,15 @@ import (
 // does not have to wait for a silent peer: raft holds on to a connection while
 // it waits for an answer, and can't be interrupted while it dials (R40).
 type Outgoing struct {
-	inner  Network
-	ctx    context.Context
-	cancel context.CancelFunc
+	inner Network
 
-	mu    sync.Mutex
-	conns map[*outConn]struct{}
+	mu struct {
+		sync.Mutex
+		closed bool
+		conns  map[*outConn]struct{}
+		// dials cancel the attempts under way.
+		dials map[*context.CancelFunc]struct{}
+	}
 }
 
 // NewOutgoing returns one that dials with inner; nothing there: TCP.
@@ -23,8 +26,10 @@ func NewOutgoing(inner Network) *Outgoing {
 	if inner.Dial == nil {
 		inner.Dial = TCP().Dial
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Outgoing{inner: inner, ctx: ctx, cancel: cancel, conns: make(map[*outConn]struct{})}
+	o := &Outgoing{inner: inner}
+	o.mu.conns = make(map[*outConn]struct{})
+	o.mu.dials = make(map[*context.CancelFunc]struct{})
+	return o
 }
 
 // Network is the network to dial with.
@@ -35,31 +40,49 @@ func (o *Outgoing) Network() Network {
 func (o *Outgoing) dial(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(o.ctx, cancel)()
+	if !o.begin(&cancel) {
+		return nil, net.ErrClosed
+	}
 	conn, err := o.inner.Dial(ctx, address)
+	return o.end(&cancel, conn, err)
+}
+
+// begin notes an attempt to connect.
+func (o *Outgoing) begin(cancel *context.CancelFunc) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.mu.closed {
+		o.mu.dials[cancel] = struct{}{}
+	}
+	return !o.mu.closed
+}
+
+// end turns an attempt into a connection.
+func (o *Outgoing) end(cancel *context.CancelFunc, conn net.Conn, err error) (net.Conn, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.mu.dials, cancel)
 	if err != nil {
 		return nil, err
 	}
-	c := &outConn{Conn: conn, owner: o}
-	o.mu.Lock()
-	over := o.ctx.Err() != nil
-	if !over {
-		o.conns[c] = struct{}{}
-	}
-	o.mu.Unlock()
-	if over {
+	if o.mu.closed {
 		_ = conn.Close()
 		return nil, net.ErrClosed
 	}
+	c := &outConn{Conn: conn, owner: o}
+	o.mu.conns[c] = struct{}{}
 	return c, nil
 }
 
 // Close ends every connection and every attempt at one.
 func (o *Outgoing) Close() {
 	o.mu.Lock()
-	o.cancel()
-	conns := make([]*outConn, 0, len(o.conns))
-	for c := range o.conns {
+	o.mu.closed = true
+	for cancel := range o.mu.dials {
+		(*cancel)()
+	}
+	conns := make([]*outConn, 0, len(o.mu.conns))
+	for c := range o.mu.conns {
 		conns = append(conns, c)
 	}
 	o.mu.Unlock()
@@ -77,7 +100,7 @@ type outConn struct {
 // Close implements net.Conn.
 func (c *outConn) Close() error {
 	c.owner.mu.Lock()
-	delete(c.owner.conns, c)
+	delete(c.owner.mu.conns, c)
 	c.owner.mu.Unlock()
 	return c.Conn.Close()
 }

@@ -28,7 +28,7 @@ func TestOutgoing(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = gone.Close()
-		if n := len(o.conns); n != 1 {
+		if n := len(o.mu.conns); n != 1 {
 			t.Errorf("%d connections held, want 1", n)
 		}
 		o.Close()
