@@ -143,7 +143,7 @@ func TestCrashes(t *testing.T) {
 	t.Parallel()
 	c := clustertest.New(t, 3, clustertest.Options{})
 	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 100))
-	t.Run("A18_a_repeated_lease_id_is_charged_once", func(t *testing.T) {
+	t.Run("A18_T22_a_repeated_lease_id_at_any_node_is_charged_once", func(t *testing.T) {
 		lease := clustertest.Track("gpt", 4)
 		first := c.Decide(c.Leader(), lease)
 		if !first.GetGranted() || first.GetRepeated() {

@@ -132,7 +132,7 @@ func TestHeadroom(t *testing.T) {
 			}
 		})
 	})
-	t.Run("of_any_size", func(t *testing.T) {
+	t.Run("A17_arithmetic_of_any_size_is_exact", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			r := Rule{
 				MaxFraction: rapid.Int64Range(0, Whole+1).Draw(t, "fraction"),
@@ -216,7 +216,7 @@ func TestFreesIn(t *testing.T) {
 			t.Errorf("FreesIn(%v) = %v, want %v", time.Duration(c.now), got, c.want)
 		}
 	}
-	t.Run("is_the_first_time_at_which_the_rule_admits", func(t *testing.T) {
+	t.Run("A16_a_budget_recovers_exactly_when_it_said", func(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			var counts window.Counts
 			for range rapid.IntRange(0, 12).Draw(t, "slices") {

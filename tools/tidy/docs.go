@@ -43,7 +43,8 @@ const id = `(A[0-2]\d|G\d{1,2}|R\d{1,2}|S[1-3]-\d\d|T\d{1,2})`
 var (
 	idPattern    = regexp.MustCompile(`\b` + id + `\b`)
 	testName     = regexp.MustCompile(`^(?:Test|Fuzz|Benchmark)` + id + `(?:[A-Z_].*)?$`)
-	subtestName  = regexp.MustCompile(`(?:^|[^A-Za-z0-9-])` + id + `(?:[^A-Za-z0-9]|$)`)
+	wholeID      = regexp.MustCompile(`^` + id + `$`)
+	wordsPattern = regexp.MustCompile(`[A-Za-z0-9-]+`)
 	idDefinition = regexp.MustCompile(`(?m)^(?:#{1,5} +|\| *)\**` + id + `\b(.*)$`)
 )
 
@@ -73,12 +74,23 @@ func (t *Tree) citations() (found []citation) {
 	}
 	for name := range t.Text {
 		if strings.Contains(name, "testdata/") && !exempt(name) {
-			if match := subtestName.FindStringSubmatch(path.Base(name)); match != nil {
-				found = append(found, citation{match[1], Violation{File: name}, true})
+			for _, cited := range idsIn(path.Base(name)) {
+				found = append(found, citation{cited, Violation{File: name}, true})
 			}
 		}
 	}
 	return found
+}
+
+// idsIn are the ids that are whole words of a name, where an underscore ends a
+// word too.
+func idsIn(name string) (ids []string) {
+	for _, word := range wordsPattern.FindAllString(name, -1) {
+		if wholeID.MatchString(word) {
+			ids = append(ids, word)
+		}
+	}
+	return ids
 }
 
 func (t *Tree) testNames(f *GoFile) (found []citation) {
@@ -91,8 +103,8 @@ func (t *Tree) testNames(f *GoFile) (found []citation) {
 		case *ast.BasicLit:
 			// A message has a verb in it; a name has none.
 			if node.Kind == token.STRING && !strings.Contains(node.Value, "%") {
-				if match := subtestName.FindStringSubmatch(node.Value); match != nil {
-					found = append(found, citation{match[1], t.at(f, node.Pos(), ""), true})
+				for _, cited := range idsIn(node.Value) {
+					found = append(found, citation{cited, t.at(f, node.Pos(), ""), true})
 				}
 			}
 		}
