@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,75 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server"
 )
-
-type sessionClient = grpc.BidiStreamingClient[quorleasev1.SessionRequest, quorleasev1.SessionResponse]
-
-// open begins a session, with a hello unless it is nil.
-func open(t *testing.T, ctx context.Context, address string, hello *quorleasev1.Hello) sessionClient {
-	t.Helper()
-	stream, err := quorleasev1.NewAdmissionClient(dial(t, address)).Session(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if hello != nil {
-		err = stream.Send(&quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Hello{Hello: hello}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	return stream
-}
-
-func hello() *quorleasev1.Hello { return &quorleasev1.Hello{Client: "c", SessionId: leaseID} }
-
-func send(t *testing.T, stream sessionClient, items ...*quorleasev1.RequestItem) {
-	t.Helper()
-	err := stream.Send(&quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Items{
-		Items: &quorleasev1.RequestItems{Items: items},
-	}})
-	if err != nil && !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-}
-
-// receive collects answers until there are n. It returns them by seq, and the
-// number of messages they came in.
-func receive(t *testing.T, stream sessionClient, n int) (map[uint64]*quorleasev1.ResponseItem, int) {
-	t.Helper()
-	found, messages := map[uint64]*quorleasev1.ResponseItem{}, 0
-	for len(found) < n {
-		message, err := stream.Recv()
-		if err != nil {
-			t.Fatalf("after %d of %d answers: %v", len(found), n, err)
-		}
-		messages++
-		for _, item := range message.GetItems().GetItems() {
-			found[item.GetSeq()] = item
-		}
-	}
-	return found, messages
-}
-
-func acquireItem(seq uint64, limit string) *quorleasev1.RequestItem {
-	return &quorleasev1.RequestItem{Seq: seq, Operation: &quorleasev1.RequestItem_Acquire{
-		Acquire: &quorleasev1.AcquireRequest{Charges: charge(limit, 1)},
-	}}
-}
-
-func reasonOf(item *quorleasev1.ResponseItem) string {
-	if item.GetError() == nil {
-		return ""
-	}
-	return server.FromStatus(status.FromProto(item.GetError())).Cause.Reason
-}
 
 func TestSessionAnswersEveryKind(t *testing.T) {
 	t.Parallel()
@@ -132,6 +70,22 @@ func TestSessionAnswersEveryKind(t *testing.T) {
 	}
 }
 
+// An item that names no client is its session's.
+func TestSessionNamesTheClient(t *testing.T) {
+	t.Parallel()
+	node, _, address := start(t, nil)
+	stream := open(t, patient(t), address, hello())
+	for seq, client := range []string{"", "other"} {
+		item := acquireItem(uint64(seq), "a")
+		item.GetAcquire().Client = client
+		send(t, stream, item)
+		receive(t, stream, 1)
+		if got, want := node.Last().GetAcquire().GetClient(), cmp.Or(client, "c"); got != want {
+			t.Errorf("client %q: counted for %q, want %q", client, got, want)
+		}
+	}
+}
+
 // What is answered while a message is under way goes into the next one.
 func TestSessionCoalescesAnswers(t *testing.T) {
 	t.Parallel()
@@ -158,22 +112,6 @@ func TestSessionCoalescesAnswers(t *testing.T) {
 	}
 	if granted != 10 || messages > n/4 {
 		t.Errorf("%d granted in %d messages", granted, messages)
-	}
-}
-
-// eventually waits for a condition, without sleeping for luck.
-func eventually(t *testing.T, condition func() bool) {
-	t.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.NewTimer(20 * time.Second)
-	defer deadline.Stop()
-	for !condition() {
-		select {
-		case <-ticker.C:
-		case <-deadline.C:
-			t.Fatal("it never came true")
-		}
 	}
 }
 

@@ -36,6 +36,7 @@ type Node struct {
 	cancelled int
 	// submitted counts operations.
 	submitted int
+	last      *logv1.Operation
 }
 
 // New returns the node of a formed cluster without limits.
@@ -115,6 +116,13 @@ func (n *Node) Counts() (submitted, held, cancelled int) {
 	return n.submitted, len(n.held), n.cancelled
 }
 
+// Last is the operation that came in last.
+func (n *Node) Last() *logv1.Operation {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.last
+}
+
 // SetStatus changes what Status returns.
 func (n *Node) SetStatus(s cluster.Status) {
 	n.mu.Lock()
@@ -133,6 +141,7 @@ func (n *Node) Status() cluster.Status {
 func (n *Node) Submit(p *cluster.Pending) {
 	n.mu.Lock()
 	n.submitted++
+	n.last = p.Operation
 	fail, panics, holding := n.fail, n.panics, n.holding
 	n.panics = ""
 	if holding && fail == nil {
