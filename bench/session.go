@@ -32,7 +32,7 @@ type Session struct {
 	ended  chan struct{}
 
 	mu      sync.Mutex
-	next    uint64                                // guarded by mu
+	next    uint64                                    // guarded by mu
 	pending map[uint64]chan *quorleasev1.ResponseItem // guarded by mu; nil once ended
 }
 
