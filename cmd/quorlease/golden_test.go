@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +76,21 @@ func TestGolden(t *testing.T) {
 		got := command(t, "--endpoints", granted.addr, "limits", "get", "-o", "yaml")
 		compareGolden(t, "limits-get.yaml", got.stdout)
 	})
+}
+
+// TestVersionJSON names every field of the only answer that is no message of the
+// protocol.
+func TestVersionJSON(t *testing.T) {
+	t.Parallel()
+	got := command(t, "version", "-o", "json")
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(got.stdout), &fields); err != nil {
+		t.Fatal(err)
+	}
+	keys := strings.Join(slices.Sorted(maps.Keys(fields)), " ")
+	if want := "commit go modified platform version"; keys != want {
+		t.Errorf("fields %q, want %q", keys, want)
+	}
 }
 
 func compareGolden(t *testing.T, name, got string) {

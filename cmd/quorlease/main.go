@@ -13,9 +13,13 @@ import (
 )
 
 func main() {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	// A hang-up counts as a wish to stop, so that a closed terminal leaves no
-	// nodes behind.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	// nodes behind, but not for one who started this with nohup.
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), signals...)
 	// After the first signal the default handling is back: a second one ends a
 	// stop that takes too long.
 	context.AfterFunc(ctx, stop)

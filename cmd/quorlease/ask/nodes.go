@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,6 +85,7 @@ func Connect(endpoints []string, timeout time.Duration) (*Nodes, error) {
 	}
 	n := &Nodes{timeout: timeout}
 	for _, addr := range endpoints {
+		addr = strings.TrimSpace(addr)
 		if err := netaddr.Check("--endpoints", addr); err != nil {
 			return nil, err
 		}
@@ -173,10 +175,10 @@ func (n *Nodes) round(ctx context.Context, q Question, all *attempts) (again boo
 		if err == nil {
 			return false, nil
 		}
-		if errors.Is(ctx.Err(), context.Canceled) {
-			return false, errInterrupted
-		}
 		fate := fateOf(err)
+		if errors.Is(ctx.Err(), context.Canceled) {
+			return false, interrupted(q.Kind, fate)
+		}
 		if fate == decided {
 			return false, err
 		}
@@ -190,6 +192,14 @@ func (n *Nodes) round(ctx context.Context, q Question, all *attempts) (again boo
 }
 
 var errInterrupted = errors.New("interrupted before there was an answer")
+
+// interrupted is the error of a question that the asker gave up.
+func interrupted(kind Kind, f fate) error {
+	if kind != Read && f == unknown {
+		return &OutcomeUnknownError{errInterrupted.Error() + ", and it may have happened"}
+	}
+	return errInterrupted
+}
 
 // First connects to the first endpoint that lets it, each within its part of
 // the timeout. It is for calls that stay with one node.

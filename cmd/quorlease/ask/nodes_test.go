@@ -245,6 +245,33 @@ func TestDoIsInterrupted(t *testing.T) {
 	}
 }
 
+func TestDoSaysWhatAnInterruptedChangeMayHaveDone(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	mute := startNode(t, func(call int64, stream grpc.ServerStream) error {
+		close(asked)
+		return silent(call, stream)
+	})
+	nodes, err := Connect([]string{mute.addr}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nodes.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		<-asked
+		cancel()
+	}()
+	err = nodes.Do(ctx, Question{Kind: Repeatable, Call: func(ctx context.Context, c grpc.ClientConnInterface) error {
+		return c.Invoke(ctx, "/some.Service/Method", &emptypb.Empty{}, &emptypb.Empty{})
+	}})
+	var open *OutcomeUnknownError
+	if !errors.As(err, &open) {
+		t.Errorf("got %v, want an unknown outcome", err)
+	}
+}
+
 func TestConnectRefusesBadEndpoints(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
