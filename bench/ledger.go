@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
-	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
-
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
 // LedgerLimit never refills, so that its level counts every debit ever made.

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
-
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
 // LoadConfig is a closed loop: every caller has one acquire under way.

@@ -19,10 +19,10 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/bench"
-
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // options are the command's flags.
@@ -65,7 +65,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make a directory: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	binary, err := bench.BuildBinary(ctx, dir)
 	if err != nil {
 		return err
