@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/clustertest"
@@ -310,6 +312,38 @@ func TestR10GracefulStop(t *testing.T) {
 			c.Restart(old)
 			c.RequireSameState()
 			pass(2 * time.Second)
+		}
+	})
+}
+
+// A transfer that fails leaves a leader that serves again.
+func TestR10TransferThatFails(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
+		c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Second, 10))
+		leader, target := c.Leader(), c.Followers()[0]
+		c.Board.Cut(leader, target)
+		var id, address string
+		for _, node := range c.Node(leader).Status().Nodes {
+			if node.Name == target {
+				id, address = node.RaftID, node.Peer
+			}
+		}
+		n := c.Node(leader)
+		// The target lags now, and the transfer waits for it in vain.
+		c.Decide(leader, clustertest.Acquire("gpt", 1))
+		transfer := n.Raft().LeadershipTransferToServer(raft.ServerID(id), raft.ServerAddress(address))
+		synctest.Wait()
+		// raft refuses everything meanwhile: it did not happen.
+		if o := <-submit(n, "gpt", time.Minute); o.err == nil || cluster.MayHaveHappened(o.err) {
+			t.Errorf("during the transfer: %v", o.err)
+		}
+		if err := transfer.Error(); err == nil {
+			t.Fatal("the transfer to a node that can't be reached succeeded")
+		}
+		if r := c.Decide(c.Leader(), clustertest.Acquire("gpt", 1)); !r.GetGranted() || !n.Leads() {
+			t.Errorf("%v, %s leads: %t", r, leader, n.Leads())
 		}
 	})
 }

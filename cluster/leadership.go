@@ -19,18 +19,21 @@ const announceEvery = time.Second
 // watchLeadership follows raft until stop is closed. raft's own channel is used
 // because it keeps only the latest word and never blocks raft (R9); so two
 // words of having won can come in a row, with a loss between them that nobody
-// saw.
+// saw. A refused proposal is a reason to look too.
 func (n *Node) watchLeadership(stop <-chan struct{}) {
 	for {
+		leads := false
 		select {
 		case <-stop:
 			n.lose()
 			return
-		case leads := <-n.raft.LeaderCh():
-			n.lose()
-			if leads {
-				n.gain(stop)
-			}
+		case leads = <-n.raft.LeaderCh():
+		case <-n.doubt.wake:
+			leads = n.raft.State() == raft.Leader
+		}
+		n.lose()
+		if leads {
+			n.gain(stop)
 		}
 	}
 }
@@ -42,20 +45,44 @@ func (n *Node) lose() {
 	n.metrics.Leads(false)
 }
 
+const (
+	// gainTries and gainPause bound how long a leader tries to take up its
+	// leadership: while it is being transferred raft refuses everything, and a
+	// transfer can fail.
+	gainTries = 50
+	gainPause = 100 * time.Millisecond
+)
+
 // gain serves as the leader, once everything that earlier leaders committed has
 // been applied here (R7). If that can't be had the leadership is given away:
 // raft would take this node for a leader that answers nobody.
 func (n *Node) gain(stop <-chan struct{}) {
-	term := n.raft.CurrentTerm()
-	if err := barrier(n.raft); err != nil {
-		n.logger.Warn("leadership not taken up", "term", term, "err", err)
-		n.giveAway(stop)
-		return
+	pause := time.NewTicker(gainPause)
+	defer pause.Stop()
+	for range gainTries {
+		term := n.raft.CurrentTerm()
+		err := barrier(n.raft)
+		if n.raft.State() != raft.Leader {
+			// Another word from raft is on its way.
+			return
+		}
+		if err == nil && n.raft.CurrentTerm() == term {
+			n.serve(term)
+			return
+		}
+		n.logger.Debug("leadership not taken up", "term", term, "err", err)
+		select {
+		case <-stop:
+			return
+		case <-pause.C:
+		}
 	}
-	if n.raft.CurrentTerm() != term || n.raft.State() != raft.Leader {
-		// Another word from raft is on its way.
-		return
-	}
+	n.logger.Warn("leadership given away: it could not be taken up")
+	n.giveAway()
+}
+
+// serve lets operations in.
+func (n *Node) serve(term uint64) {
 	n.clock.Lead()
 	n.proposer.serve(term)
 	n.metrics.Leads(true)
@@ -64,18 +91,15 @@ func (n *Node) gain(stop <-chan struct{}) {
 }
 
 // giveAway hands the leadership over if this node still has it.
-func (n *Node) giveAway(stop <-chan struct{}) {
-	select {
-	case <-stop:
-		return
-	default:
-	}
+func (n *Node) giveAway() {
 	if n.raft.State() != raft.Leader {
 		return
 	}
 	if err := n.raft.LeadershipTransfer().Error(); err != nil {
 		n.logger.Warn("leadership not given away", "err", err)
 	}
+	// Where it stays here after all, it has to be taken up.
+	n.doubt.nudge()
 }
 
 // transferTries and transferPause bound how long a stopping leader tries to

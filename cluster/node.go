@@ -69,6 +69,11 @@ type Node struct {
 	former    *form.Former
 	prober    *probe.Prober
 	announcer nudger
+	// doubt wakes whoever watches the leadership.
+	doubt nudger
+	// announced are the Raft ids that have announced themselves. It belongs to
+	// raft's applying goroutine.
+	announced map[string]bool
 	// members is raft's configuration for those who ask before raft is there.
 	members atomic.Pointer[raft.Raft]
 
@@ -129,6 +134,8 @@ func newNode(c Config) *Node {
 		events:    events.New(0, nil),
 		metrics:   metrics.New(),
 		announcer: newNudger(),
+		doubt:     newNudger(),
+		announced: make(map[string]bool),
 		closing:   make(chan struct{}),
 		halt:      make(chan struct{}),
 		done:      make(chan struct{}),
@@ -149,7 +156,7 @@ func newNode(c Config) *Node {
 		func() error { return n.raft.VerifyLeader().Error() })
 	n.fsm = newRaftFSM(n.clock, n.metrics)
 	n.fsm.fail = n.fail
-	n.fsm.onStep = n.observe
+	n.fsm.onStep, n.fsm.onRestore = n.observe, n.restored
 	return n
 }
 

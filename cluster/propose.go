@@ -191,7 +191,7 @@ func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 	// A stamp is good only in the term in which the clock counts on alone. The
 	// leadership may have been lost and won again unnoticed (T3).
 	if n.raft.CurrentTerm() != term {
-		p.settle(b, nil, outcome.ErrNotLeader)
+		p.refuse(b)
 		return
 	}
 	future := n.raft.Apply(data, enqueueMax)
@@ -222,11 +222,20 @@ func (p *proposer) settle(b *batch.Batch[*door.Item], results []*logv1.Result, e
 		// half of every other one; nobody is waited for.
 		runtime.Gosched()
 	case errors.Is(err, outcome.ErrNotLeader):
-		for _, it := range b.Waiters() {
-			n.reroute(it)
-		}
+		p.refuse(b)
 	default:
 		p.fail(b, err)
+	}
+}
+
+// refuse lets nothing in until the leadership has been looked at anew, and sends
+// what certainly was not proposed elsewhere. Taking it back into the queue would
+// offer it to raft again and again.
+func (p *proposer) refuse(b *batch.Batch[*door.Item]) {
+	p.drop()
+	p.node.doubt.nudge()
+	for _, it := range b.Waiters() {
+		p.node.reroute(it)
 	}
 }
 

@@ -29,6 +29,8 @@ type raftFSM struct {
 	metrics *metrics.Set
 	// onStep is told what an entry did, in order. It must not block.
 	onStep func(step)
+	// onRestore is told that a snapshot replaced the state, before it is used.
+	onRestore func(*fsm.Machine)
 	// fail stops the node.
 	fail      func(error)
 	snapshots *disk.Snapshots
@@ -160,6 +162,7 @@ func (f *raftFSM) Restore(source io.ReadCloser) error {
 		}
 		return err
 	}
+	f.onRestore(machine)
 	f.mu.Lock()
 	f.machine = machine
 	f.desk.Restored(machine)

@@ -22,7 +22,7 @@ func testFSM(elapsed *time.Duration) (f *raftFSM, stopped *[]error) {
 	stopped = new([]error)
 	f = newRaftFSM(clock.New(func() time.Duration { return *elapsed }), metrics.New())
 	f.desk = retries.NewDesk("a.00000000")
-	f.onStep = func(step) {}
+	f.onStep, f.onRestore = func(step) {}, func(*fsm.Machine) {}
 	f.fail = func(err error) { *stopped = append(*stopped, err) }
 	return f, stopped
 }

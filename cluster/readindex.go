@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -16,9 +17,12 @@ import (
 // With stale false it first asks the leader to confirm that it leads, and waits
 // until this node has applied what was committed at that moment: the read is as
 // fresh as the call. With stale true it reads what is here, at once, also
-// without a quorum. Errors: ErrNoLeader, ErrNoQuorum, ErrClosed, ctx's.
+// without a quorum. It waits MaxWait at most. Errors: ErrNoLeader, ErrNoQuorum,
+// ErrClosed, ctx's.
 func (n *Node) View(ctx context.Context, stale bool, read func(*fsm.Machine, bucket.Instant)) error {
 	if !stale {
+		ctx, cancel := context.WithTimeout(ctx, n.config.MaxWait)
+		defer cancel()
 		index, err := n.readIndex(ctx)
 		if err != nil {
 			return err
@@ -48,7 +52,7 @@ func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, n.readFailure(ctx, err)
 	}
-	response, err := client.ReadIndex(ctx, nil)
+	response, err := client.ReadIndex(ctx, &peerv1.ReadIndexRequest{})
 	if err != nil {
 		return 0, n.readFailure(ctx, err)
 	}

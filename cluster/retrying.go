@@ -20,14 +20,14 @@ func (n *Node) refusedRetry(p *Pending) *logv1.Result {
 	if client == "" {
 		return nil
 	}
-	ask := retries.Ask{Client: client, Attempt: p.Attempt, Nodes: n.serving()}
+	ask := retries.Ask{Client: client, Attempt: p.Attempt}
 	var denial *logv1.Denial
 	n.fsm.view(func(m *fsm.Machine) {
 		if m.BudgetFor(client) == nil {
-			// Spare the clocks.
+			// Spare the rest.
 			return
 		}
-		ask.At, ask.Now = n.clock.Elapsed(), n.fsm.now(m)
+		ask.At, ask.Now, ask.Nodes = n.clock.Elapsed(), n.fsm.now(m), n.serving()
 		denial, p.hold, p.held = n.desk.Decide(m, ask)
 	})
 	if denial == nil {

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,7 +8,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/fsm"
 )
@@ -111,44 +109,6 @@ func (n *Node) Status() Status {
 	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int { return strings.Compare(a.RaftID, b.RaftID) })
 	status.Ready = leader != "" && status.ClusterID != "" && n.prober.IsHealthy(string(n.id))
 	return status
-}
-
-// Events returns what happened on this node.
-func (n *Node) Events() *events.Ring { return n.events }
-
-// observe publishes what an entry did.
-func (n *Node) observe(s step) {
-	for _, e := range s.effects {
-		if event, ok := eventOf(e); ok {
-			event.Index, event.Time = s.index, s.wall
-			n.events.Publish(event)
-		}
-	}
-}
-
-// leaderEvent publishes that another node leads.
-func (n *Node) leaderEvent(id raft.ServerID) {
-	name := identity.NameOf(string(id))
-	n.events.Publish(events.Event{
-		Kind: events.LeaderChanged, Severity: events.Info, Value: name,
-		Text: fmt.Sprintf("%s leads in term %d", name, n.raft.CurrentTerm()),
-	})
-}
-
-// eventOf translates an effect; ok is false for those that nobody watches.
-func eventOf(e fsm.Effect) (event events.Event, ok bool) {
-	switch e.Kind {
-	case fsm.LimitChanged, fsm.LimitDeleted:
-		event = events.Event{Kind: events.LimitChanged, Severity: events.Info}
-	case fsm.NodeSet:
-		event = events.Event{Kind: events.MemberAdded, Severity: events.Info}
-	case fsm.NodeRemoved:
-		event = events.Event{Kind: events.MemberRemoved, Severity: events.Warning}
-	default:
-		return events.Event{}, false
-	}
-	event.Limit, event.Client, event.Text, event.Value = e.Limit, e.Client, e.Text, e.Value
-	return event, true
 }
 
 // addGauges adds the figures that are read when somebody asks.

@@ -1,0 +1,77 @@
+package cluster
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/raft"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/fsm"
+)
+
+// Events returns what happened on this node.
+func (n *Node) Events() *events.Ring { return n.events }
+
+// observe publishes what an entry did. Replaying the log after a restart
+// publishes it again, under the same index.
+func (n *Node) observe(s step) {
+	for _, e := range s.effects {
+		if event, ok := n.eventOf(e); ok {
+			event.Index, event.Time = s.index, s.wall
+			n.events.Publish(event)
+		}
+	}
+}
+
+// restored notes what a snapshot skipped.
+func (n *Node) restored(m *fsm.Machine) {
+	n.events.Restored(m.Index())
+	clear(n.announced)
+	for _, record := range m.Nodes() {
+		n.announced[record.GetRaftId()] = true
+	}
+}
+
+// eventOf translates an effect; ok is false for those that nobody watches.
+func (n *Node) eventOf(e fsm.Effect) (event events.Event, ok bool) {
+	switch e.Kind {
+	case fsm.LimitChanged:
+		return limitEvent(e.Limit, "limit "+e.Limit+" was changed"), true
+	case fsm.LimitDeleted:
+		return limitEvent(e.Limit, "limit "+e.Limit+" was deleted"), true
+	case fsm.BudgetChanged:
+		return limitEvent(e.Value, "retry budget "+e.Value+" was changed"), true
+	case fsm.NodeSet:
+		id := e.Node.GetRaftId()
+		known := n.announced[id]
+		n.announced[id] = true
+		return memberEvent(events.MemberAdded, events.Info, e.Node), !known
+	case fsm.NodeRemoved:
+		delete(n.announced, e.Node.GetRaftId())
+		return memberEvent(events.MemberRemoved, events.Warning, e.Node), true
+	default:
+		return events.Event{}, false
+	}
+}
+
+func limitEvent(limit, text string) events.Event {
+	return events.Event{Kind: events.LimitChanged, Severity: events.Info, Limit: limit, Text: text}
+}
+
+func memberEvent(kind events.Kind, severity events.Severity, record *logv1.NodeRecord) events.Event {
+	return events.Event{
+		Kind: kind, Severity: severity, Value: record.GetName(),
+		Text: fmt.Sprintf("%s (%s) at %s", record.GetName(), record.GetRaftId(), record.GetPeer()),
+	}
+}
+
+// leaderEvent publishes that another node leads.
+func (n *Node) leaderEvent(id raft.ServerID) {
+	name := identity.NameOf(string(id))
+	n.events.Publish(events.Event{
+		Kind: events.LeaderChanged, Severity: events.Info, Value: name,
+		Text: fmt.Sprintf("%s leads in term %d", name, n.raft.CurrentTerm()),
+	})
+}
