@@ -18,7 +18,7 @@ import (
 // its rates.
 func TestG1DebitBound(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(100)
+	seeds := uint64(60)
 	if testing.Short() {
 		seeds = 30
 	}
@@ -91,7 +91,7 @@ func allOrNothing(t *testing.T, m *fsm.Machine, world *fsmtest.World) {
 // millisecond earlier he is not.
 func TestG7HonestNo(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(16) {
+	for seed := range uint64(10) {
 		t.Run(fmt.Sprintf("G7_seed_%d", seed), func(t *testing.T) {
 			t.Parallel()
 			m := fsm.New()

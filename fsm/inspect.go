@@ -106,8 +106,8 @@ func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64
 	return v
 }
 
-// rate is the rate after target with the smallest whole numbers that say it; as
-// far as the interval has room for them.
+// rate is the rate after target with the smallest whole numbers that say it;
+// rounded down where they don't fit.
 func rate(d *lineage.Dimension) (amount int64, interval time.Duration) {
 	divisor := gcd(d.Target, bucket.Whole)
 	up, down := d.Target/divisor, bucket.Whole/divisor
@@ -115,10 +115,12 @@ func rate(d *lineage.Dimension) (amount int64, interval time.Duration) {
 	if common := gcd(amount, down); common > 0 {
 		amount, down = amount/common, down/common
 	}
-	if hi, lo := bits.Mul64(uint64(nanos), uint64(down)); hi == 0 && lo <= math.MaxInt64 {
-		return amount * up, time.Duration(lo)
+	overAmount, scaled := bits.Mul64(uint64(amount), uint64(up))
+	overNanos, longer := bits.Mul64(uint64(nanos), uint64(down))
+	if overAmount|overNanos == 0 && scaled <= math.MaxInt64 && longer <= math.MaxInt64 {
+		return int64(scaled), time.Duration(longer)
 	}
-	return amount * up / down, time.Duration(nanos)
+	return amount / down * up, time.Duration(nanos)
 }
 
 func gcd(a, b int64) int64 {
@@ -129,35 +131,20 @@ func gcd(a, b int64) int64 {
 }
 
 // slack is the life of a lease and the time in which the rate hands out what
-// can still come back (G2).
+// can still come back (G2), and what it hands out in that time.
 func slack(limit *logv1.Limit, d *lineage.Dimension) (time.Duration, int64) {
-	life := time.Duration(limit.GetLease())
-	open := d.Spec.GetMaxOpen()
-	tokens := d.Shape.TokensIn(life)
-	tokens += min(open, math.MaxInt64-1-tokens) + 1
+	life, open := time.Duration(limit.GetLease()), d.Spec.GetMaxOpen()
 	if d.Spec.GetAmount() == 0 {
 		return life, open
 	}
-	// open tokens take open × interval × Whole ÷ (amount × target) nanoseconds. A
-	// rate is below 2^53 × 2^14, an interval times a burst fits the arithmetic of
-	// the shape; max_open may be larger than the burst, hence the 128 bits.
-	perHi, per := bits.Mul64(uint64(d.Spec.GetAmount()), uint64(d.Target))
-	hi, lo := bits.Mul64(uint64(open), uint64(d.Spec.GetInterval()))
-	if perHi > 0 {
-		// More than 2^64 ÷ Whole tokens an interval: the target hardly matters.
-		per, perHi = uint64(d.Spec.GetAmount()), 0
-	} else {
-		carry, low := bits.Mul64(lo, bucket.Whole)
-		high, beyond := bits.Mul64(hi, bucket.Whole)
-		if high > 0 || beyond+carry < beyond {
-			return math.MaxInt64, tokens
-		}
-		hi, lo = beyond+carry, low
-	}
-	if hi >= per {
+	tokens := d.Shape.TokensIn(life)
+	tokens += min(open, math.MaxInt64-1-tokens) + 1
+	amount, interval := rate(d)
+	hi, lo := bits.Mul64(uint64(open), uint64(interval))
+	if hi >= uint64(amount) {
 		return math.MaxInt64, tokens
 	}
-	wait, rest := bits.Div64(hi, lo, per)
+	wait, rest := bits.Div64(hi, lo, uint64(amount))
 	if rest > 0 {
 		wait++
 	}

@@ -101,7 +101,26 @@ func (m *Machine) thinkLimits(op *logv1.ApplyLimits) (*change, error) {
 // order of names.
 func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 	named := make(map[string]bool)
-	for i, limit := range op.GetLimits() {
+	if err := m.thinkChanged(c, op.GetLimits(), named); err != nil {
+		return err
+	}
+	if err := m.thinkDeleted(c, op.GetDelete(), named); err != nil {
+		return err
+	}
+	if op.GetPrune() {
+		// The order does not matter: the steps are sorted below.
+		for old := range m.state.AllLimits() {
+			if old.Live() && !named[old.Name] {
+				c.limits = append(c.limits, m.thinkDeletion(old))
+			}
+		}
+	}
+	slices.SortFunc(c.limits, func(a, b limitStep) int { return strings.Compare(a.name, b.name) })
+	return nil
+}
+
+func (m *Machine) thinkChanged(c *change, limits []*logv1.Limit, named map[string]bool) error {
+	for i, limit := range limits {
 		if named[limit.GetName()] {
 			return badField(at("limits", i, "name"), "%q: is there twice", state.Clip(limit.GetName()))
 		}
@@ -118,7 +137,11 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 			c.limits = append(c.limits, *step)
 		}
 	}
-	for i, name := range op.GetDelete() {
+	return nil
+}
+
+func (m *Machine) thinkDeleted(c *change, names []string, named map[string]bool) error {
+	for i, name := range names {
 		if named[name] {
 			return badField(fmt.Sprintf("delete[%d]", i), "%q: is there twice", state.Clip(name))
 		}
@@ -129,15 +152,6 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 		}
 		c.limits = append(c.limits, m.thinkDeletion(m.state.FindLimit(name)))
 	}
-	if op.GetPrune() {
-		// The order does not matter: the steps are sorted below.
-		for old := range m.state.AllLimits() {
-			if old.Live() && !named[old.Name] {
-				c.limits = append(c.limits, m.thinkDeletion(old))
-			}
-		}
-	}
-	slices.SortFunc(c.limits, func(a, b limitStep) int { return strings.Compare(a.name, b.name) })
 	return nil
 }
 

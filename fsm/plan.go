@@ -220,7 +220,7 @@ func (p *plan) countKeys(m *Machine, now bucket.Instant) {
 		}
 		fresh++
 		ofLimit++
-		due := lineage.Never
+		var due bucket.Instant
 		switch {
 		case int64(t.lim.Keys()+ofLimit) > t.lim.Limit.GetMaxKeys():
 			_, due = t.lim.FirstDue()

@@ -49,6 +49,7 @@ func (m *Machine) applySettle(op *logv1.Settle) (*logv1.Result, error) {
 		return leaseResult(m.answer(l, true)), nil
 	case logv1.LeaseState_LEASE_STATE_RELEASED:
 		return nil, conflict(l, "was released")
+	case logv1.LeaseState_LEASE_STATE_UNSPECIFIED, logv1.LeaseState_LEASE_STATE_OPEN, logv1.LeaseState_LEASE_STATE_EXPIRED:
 	}
 	l = m.state.TouchLease(l)
 	m.settle(l, used, content)
@@ -80,6 +81,7 @@ func (m *Machine) progress(l *state.Lease, used reported) (*logv1.Result, error)
 		return nil, conflict(l, "was settled")
 	case logv1.LeaseState_LEASE_STATE_RELEASED:
 		return nil, conflict(l, "was released")
+	case logv1.LeaseState_LEASE_STATE_UNSPECIFIED, logv1.LeaseState_LEASE_STATE_OPEN, logv1.LeaseState_LEASE_STATE_EXPIRED:
 	}
 	l = m.bookProgress(l, used)
 	return leaseResult(m.answer(l, false)), nil
@@ -166,7 +168,7 @@ func (m *Machine) refund(c *state.Charge) {
 	b.Refund(dimension.Shape, class, back, took)
 	// What the burst had no room for did not go back. In whole tokens the
 	// difference may be one less than what came, never more than was owed.
-	c.Refunded = min(back, b.Remaining(dimension.Shape)-before)
+	c.Refunded = max(0, min(back, b.Remaining(dimension.Shape)-before))
 }
 
 // applyRelease gives a lease back unspent. Of an unknown id it leaves a
@@ -202,6 +204,7 @@ func (m *Machine) applyRelease(op *logv1.Release) (*logv1.Result, error) {
 	case logv1.LeaseState_LEASE_STATE_EXPIRED:
 		// Nothing comes back after the end (T28).
 		return leaseResult(m.answer(l, false)), nil
+	case logv1.LeaseState_LEASE_STATE_UNSPECIFIED, logv1.LeaseState_LEASE_STATE_OPEN:
 	}
 	l = m.state.TouchLease(l)
 	for i := range l.Charges {

@@ -119,8 +119,8 @@ func (s *script) plan(words, input []string) []string {
 	return []string{showLimits(answer)}
 }
 
-// limit reads: NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N]
-// [class=NAME:SHARE%:BURST%] … DIMENSION=RATE,burst=N[,debt=N][,open=N] …
+// limit reads NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N]
+// [class=NAME:SHARE%:BURST%] … DIMENSION=RATE,burst=N[,debt=N][,open=N] … .
 func (s *script) limit(name string, words []string) *logv1.Limit {
 	s.T.Helper()
 	o := parseWords(words, "keyed", "unlimited", "target", "lease", "max_keys")
@@ -175,8 +175,8 @@ func (s *script) percent(text string) int64 {
 	return n
 }
 
-// budget reads: NAME client=C [max_retries=N] [max_fraction=N%] [window=D]
-// [min_requests=N] [retry_after=D]
+// budget reads NAME client=C [max_retries=N] [max_fraction=N%] [window=D]
+// [min_requests=N] [retry_after=D] .
 func (s *script) budget(name string, words []string) *logv1.RetryBudget {
 	s.T.Helper()
 	o := parseWords(words, "client", "max_retries", "max_fraction", "window", "min_requests", "retry_after")

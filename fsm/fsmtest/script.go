@@ -54,7 +54,6 @@ type script struct {
 
 // block is one command of a script.
 type block struct {
-	line    int
 	command string
 	input   []string
 	want    []string

@@ -232,7 +232,8 @@ func (w *World) configure(name string) *logv1.Limit {
 		})
 	}
 	if w.Choose(3) == 0 {
-		limit.Classes = append(limit.Classes, &logv1.Class{Name: "live", Share: 6_000, Burst: int64(pick(w, 0, 3_000, 5_000))})
+		burst := int64(pick(w, 0, 3_000, 5_000))
+		limit.Classes = append(limit.Classes, &logv1.Class{Name: "live", Share: 6_000, Burst: burst})
 		if w.Choose(2) == 0 {
 			limit.Classes = append(limit.Classes, &logv1.Class{Name: "batch", Share: int64(pick(w, 0, 4_000))})
 		}

@@ -173,8 +173,12 @@ func TestSavedLineagesThatAreWrong(t *testing.T) {
 		"a dimension that is not configured": func(s *logv1.SnapshotLimit) { s.Limit.Dimensions[0].Name = "tokens" },
 		"a removed one that is configured":   func(s *logv1.SnapshotLimit) { s.Versions[1].Dimensions[0].Until = 99 },
 		"a rate that is none":                func(s *logv1.SnapshotLimit) { s.Versions[0].Dimensions[0].Spec.Interval = 0 },
-		"a pristine bucket of the future":    func(s *logv1.SnapshotLimit) { s.Versions[1].Dimensions[0].Pristine.Last = 31 },
-		"a pristine bucket that overflows":   func(s *logv1.SnapshotLimit) { s.Versions[1].Dimensions[0].Pristine.Free = 1 << 62 },
+		"a pristine bucket of the future": func(s *logv1.SnapshotLimit) {
+			s.Versions[1].Dimensions[0].Pristine.Last = 31
+		},
+		"a pristine bucket that overflows": func(s *logv1.SnapshotLimit) {
+			s.Versions[1].Dimensions[0].Pristine.Free = 1 << 62
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -156,8 +156,11 @@ func CheckNode(n *logv1.NodeRecord) error {
 		return err
 	}
 	for _, one := range []struct{ field, text string }{
-		{"node.name", n.GetName()}, {"node.peer", n.GetPeer()}, {"node.grpc", n.GetGrpc()},
-		{"node.http", n.GetHttp()}, {"node.version", n.GetVersion()},
+		{"node.name", n.GetName()},
+		{"node.peer", n.GetPeer()},
+		{"node.grpc", n.GetGrpc()},
+		{"node.http", n.GetHttp()},
+		{"node.version", n.GetVersion()},
 	} {
 		if err := CheckText(one.field, one.text, 0, MaxText); err != nil {
 			return err

@@ -45,12 +45,12 @@ func everyField[M interface{ ProtoReflect() protoreflect.Message }](t *testing.T
 }
 
 func something(message protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
-	switch field.Kind() {
-	case protoreflect.StringKind:
+	switch field.Default().Interface().(type) {
+	case string:
 		return protoreflect.ValueOfString("x")
-	case protoreflect.Int64Kind:
+	case int64:
 		return protoreflect.ValueOfInt64(1)
-	case protoreflect.Uint32Kind:
+	case uint32:
 		return protoreflect.ValueOfUint32(1)
 	}
 	return message.NewField(field)

@@ -81,7 +81,10 @@ func New() *State {
 
 // Hash is the state hash: the sum of the digests of all records. Call it between
 // entries only.
-func (s *State) Hash() uint64 {
+func (s *State) Hash() uint64 { return s.sum + s.head() }
+
+// head is the digest of what is no record.
+func (s *State) head() uint64 {
 	head := digest.New(tagState)
 	head.Text(s.ClusterID)
 	digestCaps(&head, s.Caps)
@@ -89,39 +92,36 @@ func (s *State) Hash() uint64 {
 	head.Int(s.Wall)
 	head.Word(s.Revision)
 	head.Word(uint64(s.nextLimit))
-	return s.sum + head.Value()
+	return head.Value()
 }
 
 // Recount is the state hash computed from every record anew. It is what Hash must
 // be, at the price of walking the state.
 func (s *State) Recount() uint64 {
-	kept := s.sum
-	s.sum = 0
+	sum := s.head()
 	// A sum: the order of the maps and tables below does not matter.
 	for lim := range maps.Values(s.limits) {
-		s.sum += sumLineage(lim.Lineage)
+		sum += sumLineage(lim.Lineage)
 	}
 	for _, b := range s.budgets.list {
-		s.sum += sumBudget(b)
+		sum += sumBudget(b)
 	}
 	for _, n := range s.nodes {
-		s.sum += sumNode(n)
+		sum += sumNode(n)
 	}
 	for _, r := range s.history.list {
-		s.sum += sumRevision(r)
+		sum += sumRevision(r)
 	}
 	for k := range s.keys.All() {
-		s.sum += k.sum(s.limitsByID[k.LimitID].At(k.Passed))
+		sum += k.sum(s.limitsByID[k.LimitID].At(k.Passed))
 	}
 	for l := range s.leases.All() {
-		s.sum += l.sum()
+		sum += l.sum()
 	}
 	for c := range s.clients.All() {
-		s.sum += c.sum()
+		sum += c.sum()
 	}
-	hash := s.Hash()
-	s.sum = kept
-	return hash
+	return sum
 }
 
 // Keys is the number of keys over all limits.
