@@ -14,3 +14,12 @@ func (n *Node) DiskStalled(e *disk.StallError) { n.diskStalled(e) }
 
 // DiskFailed is what the watchdog calls.
 func (n *Node) DiskFailed(err error) { n.diskFailed(err) }
+
+// FirstIndex is the index of the first entry that is still in the log.
+func (n *Node) FirstIndex() uint64 {
+	first, err := n.stores.Log.FirstIndex()
+	if err != nil {
+		return 0
+	}
+	return first
+}

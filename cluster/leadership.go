@@ -22,7 +22,7 @@ const announceEvery = time.Second
 // saw. A refused proposal is a reason to look too.
 func (n *Node) watchLeadership(stop <-chan struct{}) {
 	for {
-		leads := false
+		var leads bool
 		select {
 		case <-stop:
 			n.lose()

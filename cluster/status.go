@@ -156,13 +156,3 @@ func (n *Node) lag() float64 {
 // applied everything that was committed before. Another may have been elected
 // since.
 func (n *Node) Leads() bool { return n.proposer.term() != 0 }
-
-// FirstIndex is the index of the first entry that is still in the log, 0 where
-// the log is empty or can't be read.
-func (n *Node) FirstIndex() uint64 {
-	first, err := n.stores.Log.FirstIndex()
-	if err != nil {
-		return 0
-	}
-	return first
-}

@@ -17,16 +17,17 @@ import (
 const inFlight = 128
 
 // load keeps inFlight acquires at a node until count were answered, and returns
-// how many failed.
-func load(n *cluster.Node, count int) int64 {
+// how many failed and one of the errors.
+func load(n *cluster.Node, count int) (int64, error) {
 	var issued, failed atomic.Int64
+	var sample atomic.Pointer[error]
 	var waiting sync.WaitGroup
 	keys := make([]string, 100)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("key-%02d", i)
 	}
 	caller := func() {
-		answer := make(chan bool, 1)
+		answer := make(chan error, 1)
 		for {
 			i := issued.Add(1)
 			if i > int64(count) {
@@ -42,10 +43,16 @@ func load(n *cluster.Node, count int) int64 {
 					}},
 				}}},
 				Deadline: time.Now().Add(5 * time.Second),
-				Done:     func(r *logv1.Result, err error) { answer <- err == nil && r.GetAcquire().GetGranted() },
+				Done: func(r *logv1.Result, err error) {
+					if err == nil && !r.GetAcquire().GetGranted() {
+						err = fmt.Errorf("not granted: %v", r)
+					}
+					answer <- err
+				},
 			})
-			if !<-answer {
+			if err := <-answer; err != nil {
 				failed.Add(1)
+				sample.Store(&err)
 			}
 		}
 	}
@@ -53,7 +60,10 @@ func load(n *cluster.Node, count int) int64 {
 		waiting.Go(caller)
 	}
 	waiting.Wait()
-	return failed.Load()
+	if err := sample.Load(); err != nil {
+		return failed.Load(), *err
+	}
+	return 0, nil
 }
 
 // BenchmarkAcquire measures untracked acquires on 100 keys with 128 callers, on
@@ -71,11 +81,11 @@ func BenchmarkAcquire(b *testing.B) {
 			}
 			b.ResetTimer()
 			start, first := time.Now(), c.State(name).Index
-			failed := load(c.Node(name), b.N)
+			failed, err := load(c.Node(name), b.N)
 			b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "op/s")
 			b.ReportMetric(float64(b.N)/float64(c.State(name).Index-first), "op/entry")
-			if failed > 0 {
-				b.Errorf("%d of %d failed", failed, b.N)
+			if err != nil {
+				b.Errorf("%d of %d failed: %v", failed, b.N, err)
 			}
 		})
 	}
