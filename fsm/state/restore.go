@@ -31,6 +31,22 @@ type restoring struct {
 // state hash must be right.
 func Restore(source io.Reader) (*State, error) {
 	in := newRecordReader(source)
+	r, err := readRecords(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.readSum(); err != nil {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	r.Seal()
+	if hash := r.Hash(); hash != r.header.GetHash() {
+		return nil, fmt.Errorf("read snapshot: the state hash is %016x, not %016x: %w", hash, r.header.GetHash(), ErrCorrupt)
+	}
+	return r.State, nil
+}
+
+// readRecords reads everything but the sum.
+func readRecords(in *recordReader) (*restoring, error) {
 	if err := in.readHead(); err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
@@ -45,14 +61,7 @@ func Restore(source io.Reader) (*State, error) {
 		}
 		r.records++
 	}
-	if err := in.readSum(); err != nil {
-		return nil, fmt.Errorf("read snapshot: %w", err)
-	}
-	r.Seal()
-	if hash := r.Hash(); hash != r.header.GetHash() {
-		return nil, fmt.Errorf("read snapshot: the state hash is %016x, not %016x: %w", hash, r.header.GetHash(), ErrCorrupt)
-	}
-	return r.State, nil
+	return r, nil
 }
 
 // The ranks of the kinds of records.
