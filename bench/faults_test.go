@@ -13,12 +13,12 @@ import (
 	"testing"
 	"time"
 
-	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
-
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
 // binary is built once for all tests of the package.
@@ -288,8 +288,10 @@ func TestFollowerSyncsAndAllKilledLoseNothing(t *testing.T) {
 		}
 		trace := filepath.Join(t.TempDir(), "syncs")
 		nodes := startCluster(t, func(i int) []string {
-			return []string{strace, "-f", "--seccomp-bpf", "-qq", "-e", "trace=fsync,fdatasync",
-				"-o", trace + strconv.Itoa(i)}
+			return []string{
+				strace, "-f", "--seccomp-bpf", "-qq", "-e", "trace=fsync,fdatasync",
+				"-o", trace + strconv.Itoa(i),
+			}
 		})
 		exactLimit(t, nodes)
 		leader, err := nodes.Leader(t.Context())

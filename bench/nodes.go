@@ -118,8 +118,7 @@ func (n *Nodes) Start(i int) error {
 	args = append(args, n.config.Binary, "serve",
 		"--id", p.id, "--data", p.data, "--grpc", p.grpc, "--peer", p.peer, "--http", p.http,
 		"--bootstrap-expect", strconv.Itoa(len(n.nodes)), "--join", strings.Join(peers, ","))
-	// A node lives until it is told to stop, not as long as some call.
-	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...)
+	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it lives until it is told to stop, not as long as a call
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	// A node must not outlive the run that started it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
@@ -279,7 +278,7 @@ func freePorts(count int) ([]string, error) {
 		}
 	}()
 	for range count {
-		listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it resolves nothing and returns at once
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}

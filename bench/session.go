@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"sync"
 
-	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
 // ItemsMax is how many items one Session message may carry.
