@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,11 +64,20 @@ func ownPorts(setenv func(name, value string)) error {
 	return nil
 }
 
-// freeRange finds consecutive ports that are free, below those that the system
-// gives to outgoing connections.
+// Ports for tests lie below those that the system gives to outgoing connections.
+// Each test gets others than the tests before it, from a place that differs from
+// one test process to the next.
+const lowestPort, highestPort = 15000, 32000
+
+var (
+	firstPort = rand.IntN(highestPort - lowestPort)
+	portsUsed atomic.Int64
+)
+
+// freeRange finds consecutive ports that are free.
 func freeRange(n int) (int, error) {
 	for range 1000 {
-		base := 15000 + rand.IntN(32000-15000-n)
+		base := lowestPort + (firstPort+int(portsUsed.Add(int64(n))))%(highestPort-lowestPort-n)
 		free := true
 		for port := base; port < base+n && free; port++ {
 			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
