@@ -17,17 +17,29 @@ func (n *Node) Events() *events.Ring { return n.events }
 // observe publishes what an entry did. Replaying the log after a restart
 // publishes it again, under the same index.
 func (n *Node) observe(s step) {
+	limitsChanged := false
 	for _, e := range s.effects {
+		limitsChanged = limitsChanged || e.Kind == fsm.LimitChanged || e.Kind == fsm.LimitDeleted
 		if event, ok := n.eventOf(e); ok {
 			event.Index, event.Time = s.index, s.wall
 			n.events.Publish(event)
 		}
 	}
+	if limitsChanged {
+		n.fsm.view(n.configureMetrics)
+	}
+}
+
+// configureMetrics tells the metrics which limits there are.
+func (n *Node) configureMetrics(m *fsm.Machine) {
+	limits, _ := m.Limits("")
+	n.metrics.Configure(limits)
 }
 
 // restored notes what a snapshot skipped.
 func (n *Node) restored(m *fsm.Machine) {
 	n.events.Restored(m.Index())
+	n.configureMetrics(m)
 	clear(n.announced)
 	for _, record := range m.Nodes() {
 		n.announced[record.GetRaftId()] = true

@@ -30,6 +30,9 @@ type Set struct {
 	pause      prometheus.Histogram
 	leader     prometheus.Gauge
 
+	// known are the classes of every limit: the only names that become labels.
+	known atomic.Pointer[map[string][]*logv1.Class]
+
 	registerer prometheus.Registerer
 	collectors []prometheus.Collector
 }
@@ -169,23 +172,70 @@ func (m *Set) Leads(yes bool) {
 	m.leader.Set(value)
 }
 
+// Configure says which limits there are. No other name becomes a label, nor does
+// a class that its limit doesn't have: what clients send must not grow the list
+// of series (G10). The series of a limit that has gone go with it.
+func (m *Set) Configure(limits []*logv1.Limit) {
+	known := make(map[string][]*logv1.Class, len(limits))
+	for _, limit := range limits {
+		known[limit.GetName()] = limit.GetClasses()
+	}
+	before := m.known.Swap(&known)
+	if before == nil {
+		return
+	}
+	for name := range *before {
+		if _, still := known[name]; !still {
+			m.decisions.DeletePartialMatch(prometheus.Labels{"limit": name})
+		}
+	}
+}
+
 // Decided counts the answer to an acquire that entered here.
 func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.Duration) {
-	limit, decision, reason := "", "granted", ""
+	limit, decision, reason, source := "", "granted", "", "consensus"
 	if charges := op.GetCharges(); len(charges) > 0 {
 		limit = charges[0].GetLimit()
 	}
 	if !result.GetGranted() {
 		decision = "denied"
 		if denials := result.GetDenials(); len(denials) > 0 {
-			reason = reasonLabels[denials[0].GetReason()]
-			if denials[0].GetLimit() != "" {
-				limit = denials[0].GetLimit()
+			first := denials[0]
+			reason = reasonLabels[first.GetReason()]
+			if first.GetLimit() != "" {
+				limit = first.GetLimit()
+			}
+			if byRetryBudget(first.GetReason()) {
+				source = ""
 			}
 		}
 	}
-	m.decisions.WithLabelValues(limit, op.GetClass(), decision, reason, "consensus").Inc()
-	m.seconds.WithLabelValues("consensus").Observe(took.Seconds())
+	limit, class := m.labels(limit, op.GetClass())
+	m.decisions.WithLabelValues(limit, class, decision, reason, source).Inc()
+	m.seconds.WithLabelValues(source).Observe(took.Seconds())
+}
+
+// byRetryBudget: the node that was asked decided it, without an entry.
+func byRetryBudget(reason logv1.Reason) bool {
+	return reason == logv1.Reason_REASON_ATTEMPTS || reason == logv1.Reason_REASON_RETRY_BUDGET
+}
+
+// labels are the names as labels: empty where they are not an operator's.
+func (m *Set) labels(limit, class string) (limitLabel, classLabel string) {
+	known := m.known.Load()
+	if known == nil {
+		return "", ""
+	}
+	classes, ok := (*known)[limit]
+	if !ok {
+		return "", ""
+	}
+	for _, c := range classes {
+		if c.GetName() == class {
+			return limit, class
+		}
+	}
+	return limit, ""
 }
 
 // reasonLabels are the reasons as labels, in lower case.

@@ -42,6 +42,7 @@ func TestSet(t *testing.T) {
 	if err := set.Register(registry); err != nil {
 		t.Fatal(err)
 	}
+	set.Configure([]*logv1.Limit{{Name: "gpt", Classes: []*logv1.Class{{Name: "live"}}}, {Name: "other"}})
 	acquire := &logv1.Acquire{Class: "live", Charges: []*logv1.Charge{{Limit: "gpt"}, {Limit: "other"}}}
 	set.Decided(acquire, &logv1.AcquireResult{Granted: true}, time.Millisecond)
 	set.Decided(acquire, &logv1.AcquireResult{Denials: []*logv1.Denial{
@@ -60,7 +61,8 @@ func TestSet(t *testing.T) {
 	}{
 		{decisions, map[string]string{"limit": "gpt", "decision": "granted", "class": "live", "reason": ""}, 1},
 		{decisions, map[string]string{"limit": "other", "decision": "denied", "reason": "rate"}, 1},
-		{decisions, map[string]string{"limit": "gpt", "decision": "denied", "reason": "retry_budget"}, 1},
+		{decisions, map[string]string{"limit": "gpt", "decision": "denied", "reason": "retry_budget", "source": ""}, 1},
+		{decisions, map[string]string{"limit": "other", "class": "live"}, -1},
 		{"quorlease_is_leader", nil, 1},
 		{"quorlease_log_entries_total", nil, 1},
 		{"quorlease_test", nil, 42},
