@@ -11,6 +11,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
 	"github.com/quorlease/quorlease/api/httpapi"
@@ -108,6 +109,8 @@ func startServing(ctx context.Context, o *serveOptions, logger hclog.Logger) (*s
 	}
 	closeListeners := func() error { return errors.Join(grpcListener.Close(), httpListener.Close()) }
 	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	o.node.Version = thisBuild().Version
 	o.node.AdvertiseGRPC = advertised(o.node.AdvertiseGRPC, o.grpc, grpcListener)
 	o.node.AdvertiseHTTP = advertised(o.node.AdvertiseHTTP, o.http, httpListener)
