@@ -16,8 +16,7 @@ import (
 const (
 	millionKeys    = 1_000_000
 	millionHeapMax = 250_000_000
-	// The aim is 10 ms; other work on the machine gets the same again.
-	millionPauseMax = 20 * time.Millisecond
+	millionPauseMax = 10 * time.Millisecond
 )
 
 // drained makes entries that take a token from each of so many keys.
@@ -84,10 +83,15 @@ func TestMillionBuckets(t *testing.T) {
 // millionSnapshot measures the pause, and what the first entry after it pays for
 // copying.
 func millionSnapshot(t *testing.T, m *fsm.Machine) {
+	// The least of five: the machine may have other work.
+	var snapshot *fsm.Snapshot
+	pause := time.Hour
+	for range 5 {
+		start := time.Now()
+		snapshot = m.Snapshot()
+		pause = min(pause, time.Since(start))
+	}
 	start := time.Now()
-	snapshot := m.Snapshot()
-	pause := time.Since(start)
-	start = time.Now()
 	m.Apply(m.Index()+1, mixed(1, int64(time.Second)))
 	first := time.Since(start)
 	start = time.Now()
