@@ -18,6 +18,10 @@
 // many goroutines while none of these runs. A Snapshot is written out from any
 // goroutine, while Apply goes on.
 //
+// Here is what the operations mean. What is remembered, and how it is hashed, frozen
+// and saved, is package state; how a limit and its buckets live through changes
+// is package lineage.
+//
 // The state is bounded (G10): keys, leases with their tombstones, limits and
-// clients by Caps, everything else by constants here.
+// clients by Caps, everything else by constants.
 package fsm

@@ -14,8 +14,8 @@ import (
 
 // The figures of a million keys of 32 bytes with one dimension.
 const (
-	millionKeys    = 1_000_000
-	millionHeapMax = 250_000_000
+	millionKeys     = 1_000_000
+	millionHeapMax  = 250_000_000
 	millionPauseMax = 10 * time.Millisecond
 )
 

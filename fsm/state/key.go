@@ -26,9 +26,10 @@ type Key struct {
 	Leases  uint32
 	touched bool
 	digest  uint64
-	// A limit has one dimension, or a few. first saves the second allocation.
+	// A limit has one dimension, or a few: first saves the second allocation, and a
+	// pointer to the rest 16 bytes a key.
 	first lineage.Held
-	rest  []lineage.Held
+	rest  *[]lineage.Held
 }
 
 // Key, Generation and Clone are for the table, Place and Before for the queue.
@@ -41,10 +42,11 @@ func (k *Key) Clone() *Key {
 	c := *k
 	c.first.Bucket = k.first.Bucket.Clone()
 	if k.rest != nil {
-		c.rest = make([]lineage.Held, len(k.rest))
-		for i := range k.rest {
-			c.rest[i] = lineage.Held{Bucket: k.rest[i].Bucket.Clone(), Open: k.rest[i].Open}
+		rest := make([]lineage.Held, len(*k.rest))
+		for i, held := range *k.rest {
+			rest[i] = lineage.Held{Bucket: held.Bucket.Clone(), Open: held.Open}
 		}
+		c.rest = &rest
 	}
 	return &c
 }
@@ -54,7 +56,7 @@ func (k *Key) Held(i int) *lineage.Held {
 	if i == 0 {
 		return &k.first
 	}
-	return &k.rest[i-1]
+	return &(*k.rest)[i-1]
 }
 
 // All is a copy of everything that the key holds, for lineage.Carry; v is the
@@ -73,7 +75,8 @@ func (k *Key) hold(held []lineage.Held) {
 		k.first = held[0]
 	}
 	if len(held) > 1 {
-		k.rest = held[1:]
+		rest := held[1:]
+		k.rest = &rest
 	}
 }
 

@@ -199,9 +199,7 @@ func (r *restoring) addKey(saved *logv1.SnapshotKey) error {
 		return corrupt("key %q of limit %q: is there twice", Clip(saved.GetName()), lim.Name)
 	}
 	k := &Key{Name: saved.GetName(), LimitID: lim.ID, Passed: saved.GetPassed()}
-	if n := len(v.Dimensions); n > 1 {
-		k.rest = make([]lineage.Held, n-1)
-	}
+	k.hold(make([]lineage.Held, len(v.Dimensions)))
 	for i, b := range saved.GetBuckets() {
 		var err error
 		if k.Held(i).Bucket, err = lineage.LoadBucket(v.Dimensions[i].Shape, b, r.Now); err != nil {
