@@ -60,7 +60,7 @@ lint: $(GOLANGCI) ## golangci-lint, with the linters that .golangci.yml names
 	$(GOLANGCI) run ./...
 
 lint-proto: $(BUF) $(TOOLS)/protodeps.binpb ## buf lint over the .proto files (needs protoc)
-	cd api && protoc --descriptor_set_in=$(TOOLS)/protodeps.binpb -I . --include_source_info \
+	cd api && protoc --descriptor_set_in=$(TOOLS)/protodeps.binpb -I . --include_source_info --include_imports \
 	  --descriptor_set_out=$(TOOLS)/api.binpb $(PROTOS)
 	$(BUF) lint $(TOOLS)/api.binpb
 
