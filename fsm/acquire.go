@@ -27,17 +27,17 @@ func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
 		m.countLeases(&m.plan)
 	}
 	if len(m.plan.denials) > 0 {
-		return acquireResult(m.plan.denied())
+		return m.plan.denied().wrapped()
 	}
 	m.plan.commit(m)
 	answer := m.plan.granted()
-	answer.Tracked = op.GetTrack()
-	answer.State = logv1.LeaseState_LEASE_STATE_OPEN
-	answer.Ttl = m.plan.ttl()
+	answer.acquire.Tracked = op.GetTrack()
+	answer.acquire.State = logv1.LeaseState_LEASE_STATE_OPEN
+	answer.acquire.Ttl = m.plan.ttl()
 	if op.GetTrack() {
-		m.openLease(id, op, answer.Ttl)
+		m.openLease(id, op, answer.acquire.GetTtl())
 	}
-	return acquireResult(answer)
+	return answer.wrapped()
 }
 
 func acquireResult(answer *logv1.AcquireResult) *logv1.Result {
@@ -157,36 +157,62 @@ func (p *plan) ttl() int64 {
 	return least
 }
 
-func (p *plan) denied() *logv1.AcquireResult {
-	return &logv1.AcquireResult{Denials: p.denials, Remaining: p.remaining(false)}
+// answer is the result of an acquire in one piece of memory, since there are
+// more of them than of anything else. One charge is the rule.
+type answer struct {
+	result    logv1.Result
+	kind      logv1.Result_Acquire
+	acquire   logv1.AcquireResult
+	charges   [1]*logv1.Charge
+	remaining [1]*logv1.Remaining
+	left      [1]logv1.Remaining
 }
 
-func (p *plan) granted() *logv1.AcquireResult {
-	charges := make([]*logv1.Charge, len(p.lines))
+func (a *answer) wrapped() *logv1.Result {
+	a.kind.Acquire = &a.acquire
+	a.result.Kind = &a.kind
+	return &a.result
+}
+
+func (p *plan) denied() *answer {
+	a := &answer{}
+	a.acquire.Denials = p.denials
+	p.remaining(a, false)
+	return a
+}
+
+func (p *plan) granted() *answer {
+	a := &answer{}
+	a.acquire.Granted = true
+	a.acquire.Charges = a.charges[:0]
 	for i := range p.lines {
-		charges[i] = p.lines[i].charge
+		a.acquire.Charges = append(a.acquire.Charges, p.lines[i].charge)
 	}
-	return &logv1.AcquireResult{Granted: true, Charges: charges, Remaining: p.remaining(true)}
+	p.remaining(a, true)
+	return a
 }
 
 // remaining is level minus debt of every charge's bucket after the decision. An
 // unlimited limit has none.
-func (p *plan) remaining(granted bool) []*logv1.Remaining {
-	slab := make([]logv1.Remaining, len(p.lines))
-	list := make([]*logv1.Remaining, 0, len(p.lines))
+func (p *plan) remaining(a *answer, granted bool) {
+	left := a.left[:]
+	if len(p.lines) > 1 {
+		left = make([]logv1.Remaining, len(p.lines))
+	}
+	list := a.remaining[:0]
 	for i := range p.lines {
 		l := &p.lines[i]
 		if l.dimension < 0 {
 			continue
 		}
-		left := l.left
+		r := &left[i]
+		r.Limit, r.Key, r.Dimension = l.charge.GetLimit(), l.charge.GetKey(), l.charge.GetDimension()
+		r.Tokens = l.left
 		if granted {
 			// Whole tokens were taken of a whole number of units: exact.
-			left -= l.charge.GetAmount()
+			r.Tokens -= l.charge.GetAmount()
 		}
-		r := &slab[i]
-		r.Limit, r.Key, r.Dimension, r.Tokens = l.charge.GetLimit(), l.charge.GetKey(), l.charge.GetDimension(), left
 		list = append(list, r)
 	}
-	return list
+	a.acquire.Remaining = list
 }

@@ -166,11 +166,11 @@ func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireRes
 		return nil, err
 	}
 	if len(p.denials) > 0 {
-		return p.denied(), nil
+		return &p.denied().acquire, nil
 	}
-	answer := p.granted()
-	answer.Remaining = p.remaining(false)
-	return answer, nil
+	a := p.granted()
+	p.remaining(a, false)
+	return &a.acquire, nil
 }
 
 // Limits are the configured limits in the order of their names, and the retry

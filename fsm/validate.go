@@ -33,6 +33,9 @@ func checkText(field, text string, least, most int) error {
 // asRefusal makes a bad field out of the *state.FieldError of a check. prefix is
 // where in the operation the field is.
 func asRefusal(prefix string, err error) error {
+	if err == nil {
+		return nil
+	}
 	var field *state.FieldError
 	if !errors.As(err, &field) {
 		return err
