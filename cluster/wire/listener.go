@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,10 @@ type Config struct {
 	Admit func(kind Kind, clusterID, raftID string) error
 	// ConnsMax bounds admitted connections. Default 256.
 	ConnsMax int
+	// StrangersMax bounds those of them that named no cluster. Beyond it the
+	// oldest is closed: who looks for a cluster asks and leaves, and must not
+	// take the members' room. Default a quarter of ConnsMax.
+	StrangersMax int
 	// PendingMax bounds connections that have not finished their handshake.
 	// Beyond it the oldest is closed: an honest handshake takes milliseconds,
 	// so strangers who hold connections open push out one another. Default 64.
@@ -59,6 +64,9 @@ type Listener struct {
 		// pending are in the order of their arrival.
 		pending []net.Conn
 		open    map[*counted]struct{}
+		// strangers are those of open that named no cluster, in the order of
+		// their arrival.
+		strangers []*counted
 	}
 }
 
@@ -72,6 +80,9 @@ func Listen(ctx context.Context, c Config) (*Listener, error) {
 	}
 	if c.ConnsMax <= 0 {
 		c.ConnsMax = 256
+	}
+	if c.StrangersMax <= 0 {
+		c.StrangersMax = max(1, c.ConnsMax/4)
 	}
 	if c.PendingMax <= 0 {
 		c.PendingMax = 64
@@ -233,13 +244,31 @@ func (l *Listener) open(conn net.Conn, peer Peer) (*counted, error) {
 	if l.mu.closed {
 		return nil, net.ErrClosed
 	}
+	stranger := peer.ClusterID == ""
+	if stranger && len(l.mu.strangers) >= l.config.StrangersMax {
+		oldest := l.mu.strangers[0]
+		l.closedLocked(oldest)
+		_ = oldest.Conn.Close()
+		l.refused.Add(1)
+	}
 	if n := len(l.mu.open); n >= l.config.ConnsMax {
 		return nil, fmt.Errorf("this node %w: %d, at most %d", ErrBusy, n, l.config.ConnsMax)
 	}
 	l.endedLocked(conn)
 	c := &counted{Conn: conn, owner: l, peer: peer}
 	l.mu.open[c] = struct{}{}
+	if stranger {
+		l.mu.strangers = append(l.mu.strangers, c)
+	}
 	return c, nil
+}
+
+// closedLocked takes an admitted connection out of the open ones.
+func (l *Listener) closedLocked(c *counted) {
+	delete(l.mu.open, c)
+	if i := slices.Index(l.mu.strangers, c); i >= 0 {
+		l.mu.strangers = slices.Delete(l.mu.strangers, i, i+1)
+	}
 }
 
 // refuse tells the peer why, where it could be understood at all, and closes.
@@ -300,7 +329,7 @@ func (c *counted) Peer() Peer { return c.peer }
 // Close closes the connection and makes room for another.
 func (c *counted) Close() error {
 	c.owner.mu.Lock()
-	delete(c.owner.mu.open, c)
+	c.owner.closedLocked(c)
 	c.owner.mu.Unlock()
 	return c.Conn.Close()
 }
