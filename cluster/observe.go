@@ -55,6 +55,17 @@ func (n *Node) eventOf(e fsm.Effect) (event events.Event, ok bool) {
 		return limitEvent(e.Limit, "limit "+e.Limit+" was deleted"), true
 	case fsm.BudgetChanged:
 		return limitEvent(e.Value, "retry budget "+e.Value+" was changed"), true
+	case fsm.Adjusted:
+		return events.Event{
+			Kind: events.LimitAdjusted, Severity: events.Warning, Limit: e.Limit, Value: e.Value,
+			Text: fmt.Sprintf("%s of key %q of limit %s: %s, by %q: %s",
+				e.Dimension, e.Key, e.Limit, e.Value, e.Client, e.Text),
+		}, true
+	case fsm.DebtWrittenOff:
+		return events.Event{
+			Kind: events.DebtWrittenOff, Severity: events.Warning, Limit: e.Limit, Client: e.Client, Value: e.Value,
+			Text: fmt.Sprintf("%s of key %q of limit %s: %s", e.Dimension, e.Key, e.Limit, e.Text),
+		}, true
 	case fsm.NodeSet:
 		id := e.Node.GetRaftId()
 		known := n.announced[id]

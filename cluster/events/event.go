@@ -14,23 +14,17 @@ type Kind string
 
 // The kinds.
 const (
-	LeaderChanged       Kind = "LeaderChanged"
-	QuorumLost          Kind = "QuorumLost"
-	QuorumRestored      Kind = "QuorumRestored"
-	FailOpenStarted     Kind = "FailOpenStarted"
-	FailOpenEnded       Kind = "FailOpenEnded"
-	ClientRetryWarning  Kind = "ClientRetryWarning"
-	ClientOverBudget    Kind = "ClientOverBudget"
-	SpendCapReached     Kind = "SpendCapReached"
-	LimitPaused         Kind = "LimitPaused"
-	LimitBlocked        Kind = "LimitBlocked"
-	LimitChanged        Kind = "LimitChanged"
-	MemberAdded         Kind = "MemberAdded"
-	MemberRemoved       Kind = "MemberRemoved"
-	FollowerLagging     Kind = "FollowerLagging"
-	DiskLow             Kind = "DiskLow"
-	DiskStalled         Kind = "DiskStalled"
-	CertificateExpiring Kind = "CertificateExpiring"
+	LeaderChanged   Kind = "LeaderChanged"
+	QuorumLost      Kind = "QuorumLost"
+	QuorumRestored  Kind = "QuorumRestored"
+	LimitChanged    Kind = "LimitChanged"
+	LimitAdjusted   Kind = "LimitAdjusted"
+	DebtWrittenOff  Kind = "DebtWrittenOff"
+	MemberAdded     Kind = "MemberAdded"
+	MemberRemoved   Kind = "MemberRemoved"
+	FollowerLagging Kind = "FollowerLagging"
+	DiskLow         Kind = "DiskLow"
+	DiskStalled     Kind = "DiskStalled"
 )
 
 // Severity says who has to look.
