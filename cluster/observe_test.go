@@ -19,7 +19,8 @@ func TestEffectsBecomeEvents(t *testing.T) {
 		ok     bool
 	}{
 		{
-			"a_limit", fsm.Effect{Kind: fsm.LimitChanged, Limit: "gpt"},
+			"a_limit",
+			fsm.Effect{Kind: fsm.LimitChanged, Limit: "gpt"},
 			events.Event{Kind: events.LimitChanged, Severity: events.Info, Limit: "gpt", Text: "limit gpt was changed"},
 			true,
 		},
@@ -47,7 +48,8 @@ func TestEffectsBecomeEvents(t *testing.T) {
 			true,
 		},
 		{
-			"a_node_the_first_time", fsm.Effect{Kind: fsm.NodeSet, Node: node},
+			"a_node_the_first_time",
+			fsm.Effect{Kind: fsm.NodeSet, Node: node},
 			events.Event{
 				Kind: events.MemberAdded, Severity: events.Info, Value: "n1", Text: "n1 (n1.0a) at 127.0.0.1:7201",
 			},
