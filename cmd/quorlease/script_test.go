@@ -61,6 +61,8 @@ func ownPorts(setenv func(name, value string)) error {
 		endpoints = append(endpoints, fmt.Sprintf("127.0.0.1:%d", bases[0]+n))
 	}
 	setenv("QUORLEASE_ENDPOINTS", strings.Join(endpoints, ","))
+	// An election takes longer than it should where many tests share few cores.
+	setenv("QUORLEASE_TIMEOUT", "20s")
 	return nil
 }
 

@@ -168,7 +168,8 @@ func (n *Nodes) Do(parent context.Context, q Question) error {
 
 // round asks every endpoint once. again says that another round may have more
 // luck: dead endpoints don't come back within a timeout, and a node without a
-// majority says so at once, but an election is worth waiting for.
+// majority says so at once, but an election is worth waiting for, and so is the
+// answer to what may have happened.
 func (n *Nodes) round(ctx context.Context, q Question, all *attempts) (again bool, err error) {
 	for i, e := range n.list {
 		err := e.ask(ctx, part(ctx, len(n.list)-i), q)
@@ -186,7 +187,7 @@ func (n *Nodes) round(ctx context.Context, q Question, all *attempts) (again boo
 		if fate == unknown && q.Kind == Once || ctx.Err() != nil {
 			return false, all.failed()
 		}
-		again = again || fate == electing
+		again = again || fate == electing || fate == unknown
 	}
 	return again, all.failed()
 }

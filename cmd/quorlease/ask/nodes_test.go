@@ -177,6 +177,20 @@ func TestDoWaitsForAnElection(t *testing.T) {
 	}
 }
 
+func TestG4DoAsksOnUntilItKnows(t *testing.T) {
+	t.Parallel()
+	t.Run("G4", func(t *testing.T) {
+		t.Parallel()
+		n := startNode(t, then(3, refuse(t, codes.Unavailable, "OUTCOME_UNKNOWN")))
+		if err := askOnce(t, Repeatable, 5*time.Second, n.addr); err != nil {
+			t.Fatal(err)
+		}
+		if got := n.calls.Load(); got != 4 {
+			t.Errorf("asked %d times, want 4", got)
+		}
+	})
+}
+
 func TestDoNeverRepeatsWhatMayHaveHappened(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]func(int64, grpc.ServerStream) error{
