@@ -36,7 +36,7 @@ func (n *Node) configuration() raft.Configuration {
 // too, which look for one.
 func (n *Node) admitPeer(kind wire.Kind, clusterID, raftID string) error {
 	if n.members.Load() == nil {
-		return fmt.Errorf("%s is starting: %w", n.id, wire.ErrBusy)
+		return fmt.Errorf("%s %w", n.id, wire.ErrStarting)
 	}
 	if kind == wire.GRPC && clusterID == "" {
 		return nil

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -95,7 +96,7 @@ func (d *Dialer) Dial(ctx context.Context, kind Kind, addr string) (net.Conn, Pe
 	peer, err := d.shake(ctx, conn, kind, addr)
 	if err != nil {
 		_ = conn.Close()
-		if d.quiet.allows(time.Now(), addr) {
+		if !errors.Is(err, ErrStarting) && d.quiet.allows(time.Now(), addr) {
 			d.config.Logger.Warn("peer handshake failed", "peer", addr, "kind", kind.String(), "err", err)
 		}
 		return nil, peer, fmt.Errorf("shake hands with peer %s: %w", addr, err)

@@ -14,6 +14,9 @@ var (
 	ErrUnknownNode = errors.New("is not a member")
 	// ErrBusy: the acceptor has as many connections as it may.
 	ErrBusy = errors.New("has too many connections")
+	// ErrStarting: the acceptor is not ready to say who may talk to it. That is no
+	// fault: every node is, once.
+	ErrStarting = errors.New("is starting")
 	// ErrVersion: the handshake has another version.
 	ErrVersion = errors.New("another version of the handshake")
 	// ErrOtherNode: another node answers at the address than the one expected.
@@ -34,6 +37,7 @@ const (
 	CodeUnknownNode  Code = 2
 	CodeBusy         Code = 3
 	CodeVersion      Code = 4
+	CodeStarting     Code = 5
 )
 
 // Refusal is the error of a handshake that the acceptor refused.
@@ -64,6 +68,8 @@ func (c Code) sentinel() error {
 		return ErrBusy
 	case CodeVersion:
 		return ErrVersion
+	case CodeStarting:
+		return ErrStarting
 	}
 	return nil
 }
@@ -77,6 +83,8 @@ func codeOf(err error) Code {
 		return CodeBusy
 	case errors.Is(err, ErrVersion):
 		return CodeVersion
+	case errors.Is(err, ErrStarting):
+		return CodeStarting
 	}
 	return CodeUnknownNode
 }

@@ -74,6 +74,7 @@ func TestAnswer(t *testing.T) {
 	}
 	for code, want := range map[Code]error{
 		CodeOtherCluster: ErrOtherCluster, CodeUnknownNode: ErrUnknownNode, CodeBusy: ErrBusy, CodeVersion: ErrVersion,
+		CodeStarting: ErrStarting,
 	} {
 		raw := appendAnswer(nil, self, code, "because\nof "+strings.Repeat("x", 1000))
 		_, err := readAnswer(bytes.NewReader(raw), GRPC)

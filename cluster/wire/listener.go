@@ -292,7 +292,7 @@ func (l *Listener) logRefusal(conn net.Conn, peer Peer, err error) {
 	if host, _, splitErr := net.SplitHostPort(source); splitErr == nil {
 		source = host
 	}
-	if l.quiet.allows(time.Now(), source) {
+	if !errors.Is(err, ErrStarting) && l.quiet.allows(time.Now(), source) {
 		l.config.Logger.Warn("peer refused", "peer", source, "node", peer.RaftID, "err", err)
 	}
 }
