@@ -595,8 +595,9 @@ func (x *LimitChange) GetRetryBudgetAfter() *RetryBudget {
 }
 
 type LimitsApplyResponse struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Revision uint64                 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// After the change; of a dry run the one that it would have.
+	Revision uint64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Empty: nothing changed, and the revision is as it was.
 	Changes       []*LimitChange `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields

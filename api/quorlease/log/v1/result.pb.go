@@ -855,7 +855,7 @@ func (x *Settlement) GetWrittenOff() int64 {
 
 type LimitsResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The revision now.
+	// After the change; of a dry run the one that it would have.
 	Revision      uint64         `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	Changes       []*LimitChange `protobuf:"bytes,2,rep,name=changes,proto3" json:"changes,omitempty"`
 	unknownFields protoimpl.UnknownFields
