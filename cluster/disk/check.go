@@ -17,31 +17,32 @@ var stableKeys = []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"}
 
 // checkLog reads the log once before Raft does, and changes nothing: what can't
 // be trusted must not be applied, sent or voted by, and Raft would panic over a
-// gap later, again and again (R17). It returns the first and last index, 0
-// where the log is empty.
-func checkLog(path string) (first, last uint64, err error) {
+// gap later, again and again (R17).
+func checkLog(path string) (found extent, err error) {
 	st, err := os.Stat(path)
 	// An empty file is one that was about to be made.
 	if errors.Is(err, os.ErrNotExist) || err == nil && st.Size() == 0 {
-		return 0, 0, nil
+		return extent{}, nil
 	}
 	if err := checkPages(path); err != nil {
-		return 0, 0, err
+		return extent{}, err
 	}
 	err = guarded(path, func() error {
-		found, err := walk(path)
+		found, err = walk(path)
 		if err != nil || !found.made {
 			return err
 		}
-		first, last = found.first, found.last
-		return checkContent(path, first, last)
+		return checkContent(path, found.first, found.last)
 	})
-	return first, last, err
+	return found, err
 }
 
 // extent is what of a log there is.
 type extent struct {
+	// first and last are indexes, 0 where the log is empty.
 	first, last uint64
+	// term says that a term is noted, as it is before anything else.
+	term bool
 	// made is false where the process that made the file ended before there was
 	// anything in it.
 	made bool
@@ -78,6 +79,9 @@ func walk(path string) (found extent, err error) {
 			return nil
 		}
 		found.made = true
+		if values := tx.Bucket([]byte("conf")); values != nil {
+			found.term = values.Get([]byte("CurrentTerm")) != nil
+		}
 		cursor := logs.Cursor()
 		for key, _ := cursor.First(); key != nil; key, _ = cursor.Next() {
 			if len(key) != 8 {

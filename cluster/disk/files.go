@@ -44,7 +44,7 @@ type Stores struct {
 // them.
 func OpenStores(dir string, logger hclog.Logger) (*Stores, error) {
 	path := filepath.Join(dir, logFile)
-	first, last, err := checkLog(path)
+	found, err := checkLog(path)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func OpenStores(dir string, logger hclog.Logger) (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := snapshots.checkReach(first, last); err != nil {
+	if err := snapshots.checkReach(found); err != nil {
 		return nil, err
 	}
 	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: boltOptions()})
@@ -113,8 +113,10 @@ func openSnapshots(dir string, logger hclog.Logger) (*Snapshots, error) {
 }
 
 // checkReach refuses a log that does not go on where the newest readable
-// snapshot ends: entries would be missing for good.
-func (s *Snapshots) checkReach(first, last uint64) error {
+// snapshot ends: entries would be missing for good. Where there are snapshots and
+// no term, the log was lost or replaced, and with it entries that this node has
+// acknowledged and its votes: it must not vote again (R37).
+func (s *Snapshots) checkReach(found extent) error {
 	metas, err := s.List()
 	if err != nil {
 		return fmt.Errorf("list snapshots: %w", err)
@@ -129,7 +131,9 @@ func (s *Snapshots) checkReach(first, last uint64) error {
 		covered, readable = meta.Index, true
 		break
 	}
-	switch {
+	switch first, last := found.first, found.last; {
+	case len(metas) > 0 && !found.term:
+		return fmt.Errorf("%w: there are snapshots in %s, but the log %s is gone or empty", ErrCorrupt, s.path, logFile)
 	case !readable:
 		return fmt.Errorf("%w: no snapshot in %s can be read", ErrCorrupt, s.path)
 	case first > covered+1:

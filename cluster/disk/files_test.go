@@ -299,7 +299,8 @@ func TestSnapshots(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := snapshots.checkReach(151, 200); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "entry 151") {
+		err = snapshots.checkReach(extent{first: 151, last: 200, term: true})
+		if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "entry 151") {
 			t.Errorf("got %v, want the gap", err)
 		}
 	})
@@ -310,6 +311,26 @@ func TestSnapshots(t *testing.T) {
 		spoil(t, dir, ids[1])
 		if err := verify(t, dir); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "no snapshot") {
 			t.Errorf("got %v, want corrupt: no snapshot", err)
+		}
+	})
+	t.Run("R37_snapshots_without_their_log", func(t *testing.T) {
+		t.Parallel()
+		for name, lose := range map[string]func(string) error{
+			"removed": os.Remove,
+			"emptied": func(path string) error { return os.Truncate(path, 0) },
+			"replaced": func(path string) error {
+				other := t.TempDir()
+				fresh, _, _ := openWatched(t, other)
+				return errors.Join(fresh.Close(), os.Rename(filepath.Join(other, logFile), path))
+			},
+		} {
+			dir, _ := withSnapshots(t)
+			if err := lose(filepath.Join(dir, logFile)); err != nil {
+				t.Fatal(err)
+			}
+			if err := verify(t, dir); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), logFile+" is gone") {
+				t.Errorf("%s: got %v, want corrupt: the log is gone", name, err)
+			}
 		}
 	})
 }
