@@ -215,31 +215,32 @@ func TestOpenStores(t *testing.T) {
 	})
 }
 
-func TestSnapshots(t *testing.T) {
-	t.Parallel()
-	// withSnapshots has one of entry 100 and one of entry 200.
-	withSnapshots := func(t *testing.T) (dir string, ids []string) {
-		t.Helper()
-		dir = filled(t)
-		s, _, _ := openWatched(t, dir)
-		for _, index := range []uint64{100, 200} {
-			sink, err := s.Snapshots.Create(1, index, 5, raft.Configuration{}, 1, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := fmt.Fprintf(sink, "%05000d", index); err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(s.Snapshots.Tighten(sink.ID()), sink.Close()); err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, sink.ID())
-		}
-		if err := s.Close(); err != nil {
+// withSnapshots is a filled directory with snapshots of entries 100 and 200.
+func withSnapshots(t *testing.T) (dir string, ids []string) {
+	t.Helper()
+	dir = filled(t)
+	s, _, _ := openWatched(t, dir)
+	for _, index := range []uint64{100, 200} {
+		sink, err := s.Snapshots.Create(1, index, 5, raft.Configuration{}, 1, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		return dir, ids
+		if _, err := fmt.Fprintf(sink, "%05000d", index); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(s.Snapshots.Tighten(sink.ID()), sink.Close()); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, sink.ID())
 	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, ids
+}
+
+func TestSnapshots(t *testing.T) {
+	t.Parallel()
 	// spoil flips a bit in a snapshot.
 	spoil := func(t *testing.T, dir, id string) {
 		t.Helper()
@@ -313,24 +314,26 @@ func TestSnapshots(t *testing.T) {
 			t.Errorf("got %v, want corrupt: no snapshot", err)
 		}
 	})
-	t.Run("R37_snapshots_without_their_log", func(t *testing.T) {
-		t.Parallel()
-		for name, lose := range map[string]func(string) error{
-			"removed": os.Remove,
-			"emptied": func(path string) error { return os.Truncate(path, 0) },
-			"replaced": func(path string) error {
-				other := t.TempDir()
-				fresh, _, _ := openWatched(t, other)
-				return errors.Join(fresh.Close(), os.Rename(filepath.Join(other, logFile), path))
-			},
-		} {
-			dir, _ := withSnapshots(t)
-			if err := lose(filepath.Join(dir, logFile)); err != nil {
-				t.Fatal(err)
-			}
-			if err := verify(t, dir); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), logFile+" is gone") {
-				t.Errorf("%s: got %v, want corrupt: the log is gone", name, err)
-			}
+}
+
+// TestR37SnapshotsWithoutTheirLog: a node that forgot its votes must not vote.
+func TestR37SnapshotsWithoutTheirLog(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+		"replaced": func(path string) error {
+			other := t.TempDir()
+			fresh, _, _ := openWatched(t, other)
+			return errors.Join(fresh.Close(), os.Rename(filepath.Join(other, logFile), path))
+		},
+	} {
+		dir, _ := withSnapshots(t)
+		if err := lose(filepath.Join(dir, logFile)); err != nil {
+			t.Fatal(err)
 		}
-	})
+		if err := verify(t, dir); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), logFile+" is gone") {
+			t.Errorf("%s: got %v, want corrupt: the log is gone", name, err)
+		}
+	}
 }
