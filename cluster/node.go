@@ -228,6 +228,9 @@ func (n *Node) startLoops() {
 	n.loops.Go(func() { n.proposer.run(n.halt) })
 	n.loops.Go(func() { n.watchLeadership(n.halt) })
 	n.prober.Start()
+	if n.identity.Record().ClusterID != "" {
+		n.early.Go(func() { n.refuseStrangers(n.closing) })
+	}
 	n.early.Go(func() { n.formOrFind(n.closing) })
 	n.early.Go(func() { n.reads.Run(n.closing) })
 	n.early.Go(func() { n.watchLeader(n.closing) })
