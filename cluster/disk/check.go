@@ -39,8 +39,11 @@ func checkLog(path string) (found extent, err error) {
 
 // extent is what of a log there is.
 type extent struct {
-	// first and last are indexes, 0 where the log is empty.
+	// first and last are the indexes of its end without a gap, 0 where the log is
+	// empty.
 	first, last uint64
+	// before is the entry before the gap that first follows, 0 without a gap.
+	before uint64
 	// term says that a term is noted, as it is before anything else.
 	term bool
 	// made is false where the process that made the file ended before there was
@@ -88,10 +91,11 @@ func walk(path string) (found extent, err error) {
 				return fmt.Errorf("log store %s %w: a key of %d bytes", path, ErrCorrupt, len(key))
 			}
 			index := binary.BigEndian.Uint64(key)
-			if found.first == 0 {
+			switch {
+			case found.first == 0:
 				found.first = index
-			} else if index != found.last+1 {
-				return fmt.Errorf("log store %s %w: entry %d follows entry %d", path, ErrCorrupt, index, found.last)
+			case index != found.last+1:
+				found.before, found.first = found.last, index
 			}
 			found.last = index
 		}

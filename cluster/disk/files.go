@@ -113,7 +113,8 @@ func openSnapshots(dir string, logger hclog.Logger) (*Snapshots, error) {
 }
 
 // checkReach refuses a log that does not go on where the newest readable
-// snapshot ends: entries would be missing for good. Where there are snapshots and
+// snapshot ends: entries would be missing for good. A gap that a snapshot covers is
+// no damage: Raft leaves old entries behind when a leader sends it one. Where there are snapshots and
 // no term, the log was lost or replaced, and with it entries that this node has
 // acknowledged and its votes: it must not vote again (R37).
 func (s *Snapshots) checkReach(found extent) error {
@@ -136,6 +137,9 @@ func (s *Snapshots) checkReach(found extent) error {
 		return fmt.Errorf("%w: there are snapshots in %s, but the log %s is gone or empty", ErrCorrupt, s.path, logFile)
 	case !readable:
 		return fmt.Errorf("%w: no snapshot in %s can be read", ErrCorrupt, s.path)
+	case first > covered+1 && found.before != 0:
+		return fmt.Errorf("%w: in the log entry %d follows entry %d, the newest readable snapshot ends at %d",
+			ErrCorrupt, first, found.before, covered)
 	case first > covered+1:
 		return fmt.Errorf("%w: the log begins at entry %d, the newest readable snapshot ends at %d",
 			ErrCorrupt, first, covered)

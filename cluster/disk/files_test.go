@@ -337,3 +337,24 @@ func TestR37SnapshotsWithoutTheirLog(t *testing.T) {
 		}
 	}
 }
+
+// TestR17GapBehindASnapshot: a leader sent a snapshot to a follower that was
+// away, and entries behind it; Raft keeps some of those from before.
+func TestR17GapBehindASnapshot(t *testing.T) {
+	t.Parallel()
+	dir, _ := withSnapshots(t)
+	s, logs, _ := openWatched(t, dir)
+	if err := errors.Join(logs.DeleteRange(50, 150), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	s, logs, _ = openWatched(t, dir)
+	var got raft.Log
+	err := errors.Join(logs.GetLog(151, &got), logs.DeleteRange(151, 200), logs.StoreLog(entryAt(202)), s.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = OpenStores(dir, hclog.NewNullLogger())
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "entry 202 follows entry 49") {
+		t.Errorf("got %v, want the gap that no snapshot covers", err)
+	}
+}
