@@ -3,8 +3,10 @@ package httpapi_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -212,26 +214,89 @@ func TestMetricsAreServed(t *testing.T) {
 	}
 }
 
+// One that has spoken keeps its place; the next one pushes out whoever has not,
+// and is closed where there is nobody like that.
 func TestTooManyConnections(t *testing.T) {
 	t.Parallel()
 	s := start(t, func(_ *server.Config, c *httpapi.Config) { c.ConnectionsMax = 2 })
-	address := strings.TrimPrefix(s.url, "http://")
-	first, err := net.Dial("tcp", address)
+	first := s.connect()
+	speak(t, first)
+	second := s.connect()
+	third := s.connect()
+	expectClosed(t, "the silent second", second)
+	speak(t, third)
+	expectClosed(t, "the fourth", s.connect())
+	speak(t, first)
+}
+
+// G10: as many connections as there may be, which say nothing or do not end
+// their headers, keep nobody out.
+func TestG10SilentConnectionsMakeRoom(t *testing.T) {
+	t.Parallel()
+	const most = 8
+	s := start(t, func(_ *server.Config, c *httpapi.Config) { c.ConnectionsMax = most })
+	for i := range 3 * most {
+		if c := s.connect(); i%2 == 0 {
+			_, _ = c.Write([]byte("GET / HTTP/1.1\r\n"))
+		}
+	}
+	for range most {
+		speak(t, s.connect())
+	}
+}
+
+func (s *site) connect() net.Conn {
+	s.t.Helper()
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
-	defer first.Close()
-	if code, _, _ := s.do(request{method: "GET", path: "/healthz"}); code != 200 {
-		t.Errorf("the second: %d", code)
-	}
-	third, err := net.Dial("tcp", address)
+	s.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// speak makes one request over c, which stays open.
+func speak(t *testing.T, c net.Conn) {
+	t.Helper()
+	_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+	_, _ = c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("no answer: %v", err)
 	}
-	defer third.Close()
-	_ = third.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := third.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("the third is left hanging: %v", err)
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("answered %d", resp.StatusCode)
+	}
+}
+
+func expectClosed(t *testing.T, which string, c net.Conn) {
+	t.Helper()
+	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	if _, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%s is left hanging: %v", which, err)
+	}
+}
+
+// The request line and the headers are at most 16 KiB together, to the byte.
+func TestHeadersAreBounded(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	const before, after = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: ", "\r\n\r\n"
+	for _, test := range []struct {
+		size, code int
+	}{{16 << 10, 200}, {16<<10 + 1, 431}} {
+		c := s.connect()
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = c.Write([]byte(before + strings.Repeat("x", test.size-len(before)-len(after)) + after))
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatalf("%d bytes: %v", test.size, err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != test.code {
+			t.Errorf("%d bytes of headers: %d, want %d", test.size, resp.StatusCode, test.code)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -19,6 +18,7 @@ import (
 // Bounds of one connection.
 const (
 	headersMax    = 16 << 10
+	headersSlack  = 4 << 10 // what net/http lets through above its MaxHeaderBytes
 	headersWithin = 5 * time.Second
 	requestWithin = 10 * time.Second
 	answerWithin  = 30 * time.Second
@@ -36,7 +36,7 @@ type Config struct {
 	// that of a page which made its own name point here.
 	Hosts []string
 	// ConnectionsMax bounds the connections that are open at once, at least 1. One
-	// too many is closed.
+	// too many closes the oldest without a request, or else is closed itself.
 	ConnectionsMax int
 	// Logger gets what the HTTP library complains of, at debug level. Nil means
 	// none.
@@ -79,23 +79,26 @@ func New(config Config) (*http.Server, error) {
 		ReadTimeout:       requestWithin,
 		WriteTimeout:      answerWithin,
 		IdleTimeout:       idleMax,
-		MaxHeaderBytes:    headersMax,
+		MaxHeaderBytes:    headersMax - headersSlack,
 		ConnState:         capped(config.ConnectionsMax),
 		ErrorLog:          log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}, nil
 }
 
-// capped closes connections beyond most as soon as they come.
+// capped bounds the connections as server.Crowd does. One has spoken when the
+// headers of its first request are there, which is when it becomes active.
 func capped(most int) func(net.Conn, http.ConnState) {
-	var open atomic.Int64
+	crowd := server.NewCrowd(most)
 	return func(c net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
-			if open.Add(1) > int64(most) {
-				_ = c.Close()
+			if out := crowd.Enter(c); out != nil {
+				_ = out.Close()
 			}
+		case http.StateActive:
+			crowd.Spoke(c)
 		case http.StateClosed, http.StateHijacked:
-			open.Add(-1)
+			crowd.Leave(c)
 		default:
 		}
 	}

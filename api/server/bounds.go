@@ -3,9 +3,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"net"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -88,48 +85,3 @@ func (s *Server) begin() bool {
 }
 
 func (s *Server) end() { s.open.Add(-1) }
-
-// Capped bounds the connections that a listener has open at once. One too many
-// is closed as soon as it is accepted: to let it wait would look to its client
-// like a node that hangs. refused is called for each; it may be nil.
-func Capped(l net.Listener, most int, refused func()) net.Listener {
-	if refused == nil {
-		refused = func() {}
-	}
-	return &capped{Listener: l, most: int64(most), refused: refused}
-}
-
-type capped struct {
-	net.Listener
-	most    int64
-	open    atomic.Int64
-	refused func()
-}
-
-func (l *capped) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if l.open.Add(1) > l.most {
-			l.open.Add(-1)
-			l.refused()
-			_ = conn.Close()
-			continue
-		}
-		return &cappedConn{Conn: conn, listener: l}, nil
-	}
-}
-
-type cappedConn struct {
-	net.Conn
-	listener *capped
-	once     sync.Once
-}
-
-// Close gives the place back, once.
-func (c *cappedConn) Close() error {
-	c.once.Do(func() { c.listener.open.Add(-1) })
-	return c.Conn.Close()
-}

@@ -30,7 +30,8 @@ type Config struct {
 	// Logger gets one line for each bug. Nil means none.
 	Logger hclog.Logger
 	// ConnectionsMax bounds the connections that are open at once, at least 1. An
-	// idle one takes about 40 kB. One too many is closed.
+	// idle one takes about 40 kB. One too many closes the oldest that has not begun
+	// to speak HTTP/2, or else is closed itself.
 	ConnectionsMax int
 	// StreamsMax bounds the calls that are open at once over all connections, also
 	// those whose message has not come yet, at least 1. One too many is answered
@@ -169,8 +170,8 @@ func (s *Server) register(desc *grpc.ServiceDesc, service any) {
 // Serve answers connections from l until Close, and returns nil then. It takes
 // l over.
 func (s *Server) Serve(l net.Listener) error {
-	refused := func() { s.log.Debug("connection closed: too many are open", "count", s.config.ConnectionsMax) }
-	err := s.grpc.Serve(Capped(l, s.config.ConnectionsMax, refused))
+	closed := func() { s.log.Debug("connection closed: too many are open", "count", s.config.ConnectionsMax) }
+	err := s.grpc.Serve(Capped(l, s.config.ConnectionsMax, closed))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}
