@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -42,7 +43,9 @@ type Node struct {
 	config Config
 	logger hclog.Logger
 
-	// What follows is set by Open, in this order, and closed by Close.
+	// What follows is set by Open, in this order, and closed by Close. bound is
+	// listener's once there is one.
+	bound     net.Listener
 	identity  *identity.Dir
 	id        raft.ServerID
 	advertise string
@@ -104,8 +107,9 @@ func (n nudger) nudge() {
 	}
 }
 
-// Open starts a node: it takes the data directory, opens the stores, listens
-// for peers, starts raft on what is stored, and then everything that needs a
+// Open starts a node: it binds the peer port, so that a port that is taken
+// leaves no new data directory behind; takes the data directory, opens the
+// stores, accepts peers, starts raft on what is stored, and then everything that needs a
 // running raft. It returns before the node knows a leader; see Status. ctx
 // bounds the start only. Close releases everything.
 func Open(ctx context.Context, c Config) (*Node, error) {
@@ -114,6 +118,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	}
 	n := newNode(c)
 	for _, step := range []func() error{
+		func() error { return n.bindPeer(ctx) },
 		n.openIdentity, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
 		n.openProber, n.openForming, n.openMetrics, n.openServer,
 	} {
@@ -177,12 +182,17 @@ func (n *Node) openIdentity() error {
 	return nil
 }
 
-// openNetwork listens for peers. Nobody is let in yet: raft is not there.
+// bindPeer takes the peer port, before anything is written.
+func (n *Node) bindPeer(ctx context.Context) (err error) {
+	n.bound, err = wire.Bind(ctx, wire.Config{Network: n.config.Network, Addr: n.config.Peer})
+	return err
+}
+
+// openNetwork accepts peers. Nobody is let in yet: raft is not there.
 func (n *Node) openNetwork(ctx context.Context) error {
 	var err error
 	n.listener, err = wire.Listen(ctx, wire.Config{
-		Network: n.config.Network, Addr: n.config.Peer, Self: n.self, Admit: n.admitPeer,
-		Logger: n.logger.Named("wire"),
+		Addr: n.config.Peer, Bound: n.bound, Self: n.self, Admit: n.admitPeer, Logger: n.logger.Named("wire"),
 	})
 	if err != nil {
 		return err

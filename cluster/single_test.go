@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,6 +75,26 @@ func TestR16DataDirectoryInUse(t *testing.T) {
 	_, err := cluster.Open(t.Context(), config)
 	if err == nil || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), c.Dir("a")) {
 		t.Fatalf("got %v, want that %s is in use", err, c.Dir("a"))
+	}
+}
+
+// A port that is taken is found before there is a data directory.
+func TestPeerPortTakenLeavesNoDirectory(t *testing.T) {
+	t.Parallel()
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	config := cluster.DefaultConfig()
+	config.ID, config.DataDir, config.Peer = "a", filepath.Join(t.TempDir(), "new"), taken.Addr().String()
+	config.AdvertiseGRPC, config.AdvertiseHTTP, config.BootstrapExpect = "a:grpc", "a:http", 1
+	_, err = cluster.Open(t.Context(), config)
+	if want := "listen on --peer " + config.Peer + ": address already in use"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := os.Stat(config.DataDir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the data directory: got %v, want none", err)
 	}
 }
 

@@ -138,8 +138,11 @@ func (n *Node) stopRaft() {
 	if n.peers != nil {
 		n.noteClose(wrap("close peer connections", n.peers.Close()))
 	}
-	if n.listener != nil {
+	switch {
+	case n.listener != nil:
 		n.noteClose(wrap("close peer listener", n.listener.Close()))
+	case n.bound != nil:
+		n.noteClose(wrap("close peer listener", n.bound.Close()))
 	}
 	if stopped != nil {
 		n.noteClose(wrap("stop raft", stopped.Error()))

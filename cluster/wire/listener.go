@@ -21,6 +21,9 @@ type Config struct {
 	Addr string
 	// Flag is what the operator calls Addr, for errors. Default "--peer".
 	Flag string
+	// Bound is what Bind returned for this Config, to accept on; the Listener
+	// closes it. Nil: Listen binds.
+	Bound net.Listener
 	// Self is this node's cluster id (empty: none yet) and Raft id, asked for
 	// each handshake. Required.
 	Self func() (clusterID, raftID string)
@@ -70,14 +73,25 @@ type Listener struct {
 	}
 }
 
-// Listen opens the listener and starts to accept. Close releases it.
-func Listen(ctx context.Context, c Config) (*Listener, error) {
+// Bind takes the address, of which Network, Addr and Flag are used, without
+// accepting anybody yet: whoever dials waits. The error names flag and address.
+func Bind(ctx context.Context, c Config) (net.Listener, error) {
 	if c.Network.Listen == nil {
 		c.Network.Listen = TCP().Listen
 	}
 	if c.Flag == "" {
 		c.Flag = "--peer"
 	}
+	inner, err := c.Network.Listen(ctx, c.Addr)
+	if err != nil {
+		return nil, listenError(c.Flag, c.Addr, err)
+	}
+	return inner, nil
+}
+
+// Listen opens the listener, unless it is bound, and starts to accept. Close
+// releases it.
+func Listen(ctx context.Context, c Config) (*Listener, error) {
 	if c.ConnsMax <= 0 {
 		c.ConnsMax = 256
 	}
@@ -93,9 +107,12 @@ func Listen(ctx context.Context, c Config) (*Listener, error) {
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
 	}
-	inner, err := c.Network.Listen(ctx, c.Addr)
-	if err != nil {
-		return nil, listenError(c.Flag, c.Addr, err)
+	inner := c.Bound
+	if inner == nil {
+		var err error
+		if inner, err = Bind(ctx, c); err != nil {
+			return nil, err
+		}
 	}
 	l := &Listener{config: c, inner: inner, done: make(chan struct{})}
 	l.mu.open = make(map[*counted]struct{})
