@@ -84,9 +84,16 @@ func limitEvent(limit, text string) events.Event {
 }
 
 func memberEvent(kind events.Kind, severity events.Severity, record *logv1.NodeRecord) events.Event {
+	name, at := record.GetName(), ""
+	if name == "" {
+		// A record need not have more than the Raft id, which begins with the name.
+		name = identity.NameOf(record.GetRaftId())
+	}
+	if record.GetPeer() != "" {
+		at = " at " + record.GetPeer()
+	}
 	return events.Event{
-		Kind: kind, Severity: severity, Value: record.GetName(),
-		Text: fmt.Sprintf("%s (%s) at %s", record.GetName(), record.GetRaftId(), record.GetPeer()),
+		Kind: kind, Severity: severity, Value: name, Text: fmt.Sprintf("%s (%s)%s", name, record.GetRaftId(), at),
 	}
 }
 

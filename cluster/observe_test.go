@@ -55,6 +55,20 @@ func TestEffectsBecomeEvents(t *testing.T) {
 			},
 			true,
 		},
+		{
+			"a_node_that_is_removed",
+			fsm.Effect{Kind: fsm.NodeRemoved, Node: node},
+			events.Event{
+				Kind: events.MemberRemoved, Severity: events.Warning, Value: "n1", Text: "n1 (n1.0a) at 127.0.0.1:7201",
+			},
+			true,
+		},
+		{
+			"a_node_of_which_only_the_id_is_known",
+			fsm.Effect{Kind: fsm.NodeRemoved, Node: &logv1.NodeRecord{RaftId: "n2.0b"}},
+			events.Event{Kind: events.MemberRemoved, Severity: events.Warning, Value: "n2", Text: "n2 (n2.0b)"},
+			true,
+		},
 		{"an_ended_lease_is_no_event", fsm.Effect{Kind: fsm.LeaseEnded}, events.Event{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
