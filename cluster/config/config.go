@@ -4,6 +4,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strings"
 	"time"
@@ -126,10 +127,10 @@ func (c *Config) Validate() error {
 		name  string
 		value int64
 	}{
-		{"SnapshotThreshold", int64(c.SnapshotThreshold)},
+		{"--snapshot-threshold", int64(min(c.SnapshotThreshold, math.MaxInt64))},
 		{"SnapshotBytes", c.SnapshotBytes},
 		{"SnapshotEvery", int64(c.SnapshotEvery)},
-		{"TrailingLogs", int64(c.TrailingLogs)},
+		{"--trailing-logs", int64(min(c.TrailingLogs, math.MaxInt64))},
 		{"MaxPending", int64(c.MaxPending)},
 		{"MaxWait", int64(c.MaxWait)},
 	} {
@@ -138,7 +139,7 @@ func (c *Config) Validate() error {
 		}
 	}
 	if c.MinFreeBytes < 0 {
-		bad("MinFreeBytes %d: must not be negative", c.MinFreeBytes)
+		bad("--min-free-bytes %d: must not be negative", c.MinFreeBytes)
 	}
 	return errors.Join(errs...)
 }

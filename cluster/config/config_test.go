@@ -41,9 +41,9 @@ func TestValidate(t *testing.T) {
 		{"multiplier 21", func(c *Config) { c.RaftMultiplier = 21 }, []string{"--raft-multiplier", "21", "20"}},
 		{"no pending", func(c *Config) { c.MaxPending = 0 }, []string{"MaxPending", "0"}},
 		{"no wait", func(c *Config) { c.MaxWait = 0 }, []string{"MaxWait"}},
-		{"no trailing logs", func(c *Config) { c.TrailingLogs = 0 }, []string{"TrailingLogs"}},
-		{"no snapshots", func(c *Config) { c.SnapshotThreshold = 0 }, []string{"SnapshotThreshold"}},
-		{"negative space", func(c *Config) { c.MinFreeBytes = -1 }, []string{"MinFreeBytes", "-1"}},
+		{"no trailing logs", func(c *Config) { c.TrailingLogs = 0 }, []string{"--trailing-logs 0"}},
+		{"no snapshots", func(c *Config) { c.SnapshotThreshold = 0 }, []string{"--snapshot-threshold 0", "at least 1"}},
+		{"negative space", func(c *Config) { c.MinFreeBytes = -1 }, []string{"--min-free-bytes -1"}},
 		{"two problems", func(c *Config) { c.ID, c.DataDir = "", "" }, []string{"--id", "--data"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
