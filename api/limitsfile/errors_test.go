@@ -85,11 +85,16 @@ func TestWrongValuesHaveTheirPlace(t *testing.T) {
 		{"share above all", head + "    target: 101%\n", `"101%" is out of range 0%..100%`},
 		{
 			"target of nothing", head + "    target: 0%\n",
-			`4:5: limits[0].target: 0 hundredths of a percent is out of range 0.01%..100%`,
+			`4:5: limits[0].target: 0% is out of range 0.01%..100%`,
 		},
 		{
 			"shares above all", head + "    classes: {x: {share: 60%}, y: {share: 50%}}\n",
-			`limits[0].classes.y.share: dimension requests: 5000: with those before it 11000`,
+			`limits[0].classes.y.share: 50%: with those before it 110%, which is more than 100%`,
+		},
+		{
+			"bursts above all",
+			head + "    burst: {requests: 100}\n    classes: {x: {share: 1%, burst: 60%}, y: {share: 1%, burst: 50%}}\n",
+			`classes.y.burst: dimension requests: 50% is 50: with those before it 110, which is more than the burst of 100`,
 		},
 		{
 			"A05_no_room_for_a_class", head + "    burst: {requests: 1}\n    classes: {x: {share: 100%}, y: {}}\n",
@@ -129,7 +134,7 @@ func TestWrongTextsHaveTheirPlace(t *testing.T) {
 		},
 		{
 			"fraction of all", "retry_budgets: [{name: b, match: {client: x}, max_fraction: 100%}]",
-			`retry_budgets[0].max_fraction: 10000 hundredths of a percent is out of range 0%..99.99%`,
+			`retry_budgets[0].max_fraction: 100% is out of range 0%..99.99%`,
 		},
 		{"no client", "retry_budgets: [{name: b}]", `retry_budgets[0].match.client: missing`},
 		{

@@ -124,7 +124,7 @@ func (r *resolver) within(field string, value, least, most int64) int64 {
 // share is within for hundredths of a percent, which it says as people do.
 func (r *resolver) share(field string, value, least, most int64) int64 {
 	if value < least || value > most {
-		r.fail(field, "%d hundredths of a percent is out of range %s..%s", value, formatShare(least), formatShare(most))
+		r.fail(field, "%s is out of range %s..%s", formatShare(value), formatShare(least), formatShare(most))
 		return least
 	}
 	return value
@@ -194,12 +194,16 @@ func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
 		r.fail("classes", "%d classes, more than %d", n, bucket.MaxClasses)
 		return
 	}
-	seen := map[string]int{}
+	seen, sum := map[string]int{}, int64(0)
 	for i, c := range l.GetClasses() {
 		at := fmt.Sprintf("classes[%d].", i)
 		r.problem(at+"name", ClassProblem(c.GetName()))
 		r.unique(seen, at+"name", c.GetName(), "classes[%d]", i)
 		class := &logv1.Class{Name: c.GetName(), Share: r.share(at+"share_bp", c.GetShareBp(), 0, bucket.Whole)}
+		if sum += class.Share; sum > bucket.Whole {
+			r.fail(at+"share_bp", "%s: with those before it %s, which is more than 100%%",
+				formatShare(class.Share), formatShare(sum))
+		}
 		class.Burst = class.Share
 		if c.BurstBp != nil {
 			class.Burst = r.share(at+"burst_bp", c.GetBurstBp(), 0, bucket.Whole)

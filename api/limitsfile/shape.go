@@ -2,6 +2,7 @@ package limitsfile
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -39,11 +40,22 @@ func (r *resolver) shape(at string, l *logv1.Limit, d *logv1.Dimension) {
 		field := publicField(at, wrong.Field)
 		// What is wrong with the classes is wrong in every dimension; once will do.
 		if !slices.ContainsFunc(r.errs, func(e *FieldError) bool { return e.Field == field }) {
-			r.fail(field, "dimension %s: %s", d.GetName(), wrong.Problem)
+			r.fail(field, "dimension %s: %s%s", d.GetName(), asWritten(l, wrong.Field), wrong.Problem)
 		}
 	default:
 		r.fail(strings.TrimSuffix(at, "."), "%v", err)
 	}
+}
+
+// asWritten is the part of the burst that a class was given, where its tokens
+// are what is wrong.
+func asWritten(l *logv1.Limit, field string) string {
+	for i, c := range l.GetClasses() {
+		if field == fmt.Sprintf("classes[%d].burst", i) {
+			return formatShare(c.GetBurst()) + " is "
+		}
+	}
+	return ""
 }
 
 // publicField is what the public protocol calls a field of a Spec.

@@ -2,6 +2,7 @@ package limitsfile
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -119,6 +120,10 @@ func isDigits(s string) bool {
 }
 
 func formatShare(n int64) string {
+	// Out of range, but an error shows it.
+	if n < 0 {
+		return "-" + formatShare(-max(n, -math.MaxInt64))
+	}
 	text := fmt.Sprintf("%d.%02d", n/100, n%100)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"
 }
