@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -101,7 +102,7 @@ func TestPeerPortTakenLeavesNoDirectory(t *testing.T) {
 // appendEntry writes an entry behind the log of a node that does not run.
 func appendEntry(t *testing.T, dir string, data []byte) {
 	t.Helper()
-	stores, err := disk.OpenStores(dir, hclog.NewNullLogger())
+	stores, err := disk.OpenStores(dir, true, hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,21 +167,75 @@ func TestR27UnreadableEntryStopsTheNode(t *testing.T) {
 	}
 }
 
+// snapshotsOf waits for a snapshot of a node, and returns the states of all.
+func snapshotsOf(c *clustertest.Cluster, name string) (found []string) {
+	c.Eventually("a snapshot", func() error {
+		var err error
+		found, err = filepath.Glob(filepath.Join(c.Dir(name), "snapshots", "*", "state.bin"))
+		if err == nil && (len(found) == 0 || strings.Contains(found[0], ".tmp")) {
+			err = errors.New("there is none yet")
+		}
+		return err
+	})
+	return found
+}
+
+// A node that can't trust what it stored says so, and doesn't conclude from it
+// that it was removed or is new.
+func TestR17LostOrDamagedDirectory(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(c *clustertest.Cluster) error{
+		"its own id in the snapshots": func(c *clustertest.Cluster) error {
+			for _, state := range snapshotsOf(c, "a") {
+				path := filepath.Join(filepath.Dir(state), "meta.json")
+				b, err := os.ReadFile(path)
+				if err != nil {
+					return err
+				}
+				bad := bytes.Replace(b, []byte(`"ID":"a.`), []byte(`"ID":"c.`), 1)
+				if err := os.WriteFile(path, bad, 0o600); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		"the log and the snapshots": func(c *clustertest.Cluster) error {
+			return errors.Join(os.Remove(filepath.Join(c.Dir("a"), "raft.db")),
+				os.RemoveAll(filepath.Join(c.Dir("a"), "snapshots")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
+				c.SnapshotBytes = 1
+			}})
+			c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+			snapshotsOf(c, "a")
+			c.Stop("a")
+			identity := filepath.Join(c.Dir("a"), "identity.json")
+			before, err := os.ReadFile(identity)
+			if err := errors.Join(err, damage(c)); err != nil {
+				t.Fatal(err)
+			}
+			_, err = cluster.Open(t.Context(), c.Config("a"))
+			if !errors.Is(err, cluster.ErrProtected) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v, want one line: %v", err, cluster.ErrProtected)
+			}
+			after, err := os.ReadFile(identity)
+			if err != nil || !bytes.Equal(before, after) {
+				t.Errorf("the identity became %s, %v", after, err)
+			}
+		})
+	}
+}
+
 func TestR23SnapshotsAreTight(t *testing.T) {
 	t.Parallel()
 	c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
 		c.SnapshotBytes = 1
 	}})
 	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
-	var found []string
-	c.Eventually("a snapshot", func() error {
-		var err error
-		found, err = filepath.Glob(filepath.Join(c.Dir("a"), "snapshots", "*", "state.bin"))
-		if err == nil && (len(found) == 0 || strings.Contains(found[0], ".tmp")) {
-			err = errors.New("there is none yet")
-		}
-		return err
-	})
+	found := snapshotsOf(c, "a")
 	for path := found[0]; path != filepath.Dir(c.Dir("a")); path = filepath.Dir(path) {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -13,7 +13,9 @@ import (
 // openStores opens what raft keeps on disk and watches over it.
 func (n *Node) openStores() error {
 	var err error
-	if n.stores, err = disk.OpenStores(n.config.DataDir, calm.New(n.logger.Named("snapshot"))); err != nil {
+	formed := n.identity.Record().Formed
+	n.stores, err = disk.OpenStores(n.config.DataDir, formed, calm.New(n.logger.Named("snapshot")))
+	if err != nil {
 		if errors.Is(err, disk.ErrCorrupt) {
 			return fmt.Errorf("%w: %w", ErrProtected, err)
 		}

@@ -216,6 +216,10 @@ func TestCatchUpBySnapshot(t *testing.T) {
 	if r := c.Decide(away, lease); !r.GetRepeated() || r.GetRemaining()[0].GetTokens() > 895 {
 		t.Fatalf("got %v", r)
 	}
+	// What was sent is as good as its own.
+	c.Stop(away)
+	c.Restart(away)
+	c.RequireSameState()
 }
 
 // A member that was removed stops, and says so; it does not come back with the
