@@ -69,6 +69,29 @@ func hung(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// full is an address where every connection is closed at once, as by a node that
+// has too many.
+func full(t *testing.T) string {
+	t.Helper()
+	listener := listenAnywhere(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	return listener.Addr().String()
+}
+
 // dead is an address where nobody listens.
 func dead(t *testing.T) string {
 	t.Helper()
@@ -227,6 +250,10 @@ func TestDoSaysWhyNobodyAnswered(t *testing.T) {
 		want  string
 	}{
 		{"dead", Once, []string{deadAddr}, "no node answered: " + deadAddr + ": connect: connection refused; start"},
+		{
+			"full", Once, []string{full(t)},
+			"closed the connection before it spoke gRPC: it may have too many connections, or be no node's --grpc",
+		},
 		{"hung", Once, []string{hung(t)}, "connected to nobody in time"},
 		{"no_quorum", Once, []string{deadAddr, noQuorum.addr}, "no quorum, nothing was decided: "},
 		{"no_leader", Once, []string{noLeader.addr}, "no answer within 500ms, nothing was decided: "},
