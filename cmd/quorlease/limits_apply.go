@@ -221,7 +221,7 @@ func changesText(w io.Writer, changes []*quorleasev1.LimitChange) {
 		before := fileLines(change.GetLimitBefore(), change.GetRetryBudgetBefore())
 		after := fileLines(change.GetLimitAfter(), change.GetRetryBudgetAfter())
 		for _, line := range lineDiff(before, after) {
-			fmt.Fprintln(w, "  "+line)
+			fmt.Fprintln(w, "  "+exit.Printable(line))
 		}
 	}
 }

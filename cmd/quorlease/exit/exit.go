@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
-	"unicode"
 )
 
 // The exit codes. Scripts rely on them.
@@ -92,7 +92,7 @@ func Parts(err error) []error {
 }
 
 // OneLine makes a message fit one line of a terminal whatever is in it: line
-// breaks become semicolons, other control characters are escaped.
+// breaks become semicolons, other unprintable characters are escaped.
 func OneLine(s string) string {
 	var b strings.Builder
 	for _, line := range strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }) {
@@ -108,16 +108,18 @@ func OneLine(s string) string {
 	return b.String()
 }
 
-// Printable escapes control characters, so that a name that came over the
-// wire can't steer the terminal.
+// Printable escapes what is not printable as Go does in quotes: control
+// characters, and those that turn the text around or can't be seen. A name that
+// came over the wire can't steer the terminal or pass for another.
 func Printable(s string) string {
-	if strings.IndexFunc(s, unicode.IsControl) < 0 {
+	hidden := func(r rune) bool { return !strconv.IsPrint(r) }
+	if strings.IndexFunc(s, hidden) < 0 {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if unicode.IsControl(r) {
-			fmt.Fprintf(&b, "\\x%02x", r)
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 			continue
 		}
 		b.WriteRune(r)

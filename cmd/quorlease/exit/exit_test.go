@@ -28,6 +28,10 @@ func TestReport(t *testing.T) {
 		},
 		{"two causes in one sentence", fmt.Errorf("%w: %w", errors.New("a"), errors.New("b")), Failed, "quorlease: a: b\n"},
 		{"many lines", errors.New("one:\n  two\r\n\nthree"), Failed, "quorlease: one:; two; three\n"},
+		{
+			"turned around", errors.New("key a\u202eb\u200b\U000e0001 ünï"), Failed,
+			"quorlease: key a\\u202eb\\u200b\\U000e0001 ünï\n",
+		},
 		{"control characters", errors.New("key \x1b[31m"), Failed, "quorlease: key \\x1b[31m\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
