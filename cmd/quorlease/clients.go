@@ -10,6 +10,7 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/setting"
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
 )
 
@@ -36,6 +37,7 @@ requests were admitted, how many of them were retries, and what is left.`,
 		},
 	}
 	cmd.Flags().Uint32Var(&request.Top, "top", 20, "show at most this `many`, 1 to 1000")
+	setting.Range(cmd.Flags(), "top", "1 to 1000")
 	return cmd
 }
 

@@ -59,5 +59,10 @@ func newDev(a *app) *cobra.Command {
 	flags.IntVar(&o.RaftMultiplier, "raft-multiplier", 1, "scale the election timers by this `number`, 1 to 20")
 	flags.StringVar(&o.LogLevel, "log-level", "warn", "what the nodes log: trace, debug, info, warn or error")
 	setting.FromEnvironment(flags)
+	setting.Range(flags, "nodes", "1 to 9")
+	setting.Range(flags, "raft-multiplier", "1 to 20")
+	for _, port := range []string{"grpc-port", "peer-port", "http-port"} {
+		setting.Range(flags, port, "0 to 65535")
+	}
 	return cmd
 }

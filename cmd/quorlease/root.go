@@ -94,7 +94,7 @@ func prepare(a *app, cmd *cobra.Command) {
 	cmd.SilenceUsage = true
 	cmd.DisableFlagsInUseLine = true
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exit.Usagef("%s; see `%s --help`", exit.OneLine(err.Error()), c.CommandPath())
+		return exit.Usagef("%s; see `%s --help`", setting.FlagError(err), c.CommandPath())
 	})
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(c *cobra.Command, args []string) error {

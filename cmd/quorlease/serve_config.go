@@ -56,6 +56,11 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.logJSON, "log-json", false, "log one JSON object a line")
 	flags.StringVar(&o.config, "config", "", "YAML `file` with these settings, by the names of the flags")
 	setting.FromEnvironment(flags)
+	setting.Range(flags, "bootstrap-expect", "0 to 9")
+	setting.Range(flags, "raft-multiplier", "1 to 20")
+	setting.Range(flags, "snapshot-threshold", "1 up")
+	setting.Range(flags, "trailing-logs", "1 up")
+	setting.Range(flags, "min-free-bytes", "0 up")
 }
 
 // complete fills in what the command line did not say and checks everything

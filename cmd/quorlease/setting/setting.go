@@ -52,7 +52,7 @@ func Environment(flags *pflag.FlagSet, lookup func(string) (string, bool)) error
 			return
 		}
 		if err := f.Value.Set(value); err != nil {
-			failed = exit.Usagef("%s=%q: %w", name, value, err)
+			failed = exit.Usagef("%s=%s", name, problem(f, value, err))
 			return
 		}
 		markSet(f)
@@ -130,7 +130,7 @@ func fillFromEntry(flags *pflag.FlagSet, entry *ast.MappingValueNode) error {
 		return fmt.Errorf("%s: %s: %w", place(entry.Value), key, err)
 	}
 	if err := f.Value.Set(value); err != nil {
-		return fmt.Errorf("%s: %s: %w", place(entry.Value), key, err)
+		return fmt.Errorf("%s: %s: %s", place(entry.Value), key, problem(f, value, err))
 	}
 	markSet(f)
 	return nil

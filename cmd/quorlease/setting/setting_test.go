@@ -27,6 +27,7 @@ func (v *values) flags() *pflag.FlagSet {
 	flags.DurationVar(&v.timeout, "timeout", time.Second, "")
 	flags.StringVar(&v.config, "config", "", "")
 	FromEnvironment(flags)
+	Range(flags, "bootstrap-expect", "0 to 9")
 	flags.String("command-line-only", "", "")
 	return flags
 }
@@ -97,7 +98,7 @@ func TestRefusals(t *testing.T) {
 		"id: n1\nbootstrap_expect: 3\n": `c.yaml:2:1: unknown setting "bootstrap_expect"`,
 		"config: other.yaml\n":          `c.yaml:1:1: unknown setting "config"`,
 		"command-line-only: x\n":        `unknown setting "command-line-only"`,
-		"bootstrap-expect: three\n":     `c.yaml:1:19: bootstrap-expect: `,
+		"bootstrap-expect: three\n":     `c.yaml:1:19: bootstrap-expect: "three": not a whole number from 0 to 9`,
 		"id: {a: b}\n":                  `a single value or a list is expected`,
 		"- id\n":                        `a mapping of settings is expected`,
 		"id: n1\nid: n2\n":              `"id" already defined`,
@@ -113,5 +114,28 @@ func TestRefusals(t *testing.T) {
 	err := Environment(v.flags(), lookupIn(map[string]string{"QUORLEASE_BOOTSTRAP_EXPECT": "three"}))
 	if err == nil || !strings.HasPrefix(err.Error(), `QUORLEASE_BOOTSTRAP_EXPECT="three": `) {
 		t.Errorf("got %v, want an error that names the variable", err)
+	}
+}
+
+// What the command line gets wrong is said with the flag, the value and what it
+// may be, and not in the words of the library that reads numbers.
+func TestFlagError(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"--bootstrap-expect=1.5": `--bootstrap-expect "1.5": not a whole number from 0 to 9`,
+		"--attempt=-1":           `--attempt "-1": not a whole number from 0 to 4294967295`,
+		"--attempt=4294967296":   `--attempt "4294967296": not a whole number from 0 to 4294967295`,
+		"--from=-1":              `--from "-1": not a whole number from 0 to 18446744073709551615`,
+		"--insecure=perhaps":     `--insecure "perhaps": neither true nor false`,
+		"--timeout=soon":         `--timeout "soon": not a duration like 500ms, 2s or 1m30s`,
+		"--nope":                 `unknown flag: --nope`,
+	} {
+		var v values
+		flags := v.flags()
+		flags.Uint32("attempt", 0, "")
+		flags.Uint64("from", 0, "")
+		if got := FlagError(flags.Parse([]string{args})); got != want {
+			t.Errorf("%s: got %s, want %s", args, got, want)
+		}
 	}
 }
