@@ -15,14 +15,18 @@ import (
 )
 
 func newLimitsRollback(a *app) *cobra.Command {
-	var dryRun bool
+	var dryRun, forceEmpty bool
 	cmd := &cobra.Command{
 		Use:   "rollback REVISION",
 		Short: "Make the limits what they were at a revision",
 		Long: `Make the limits and retry budgets what they were at a revision, as one new
 change. Levels are not turned back: what was spent stays spent. It is refused
 when somebody changes the limits at the same time, or when the history does not
-reach back far enough.`,
+reach back far enough.
+
+Revision 0 is before the first limit. Going back to it, or to another revision
+without limits and retry budgets, deletes all there are: that takes
+--force-empty.`,
 		Example: `  quorlease limits history
   quorlease limits rollback 6 --dry-run`,
 		Args: cobra.ExactArgs(1),
@@ -34,7 +38,10 @@ reach back far enough.`,
 			if err != nil {
 				return exit.Usagef("revision %q is not a whole number", args[0])
 			}
-			answer, err := a.rollback(c.Context(), revision, dryRun)
+			if revision == 0 && !forceEmpty {
+				return errEmpties(0)
+			}
+			answer, err := a.rollback(c.Context(), rollback{revision, dryRun, forceEmpty})
 			if err != nil {
 				return err
 			}
@@ -42,12 +49,26 @@ reach back far enough.`,
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "check, and show what would change")
+	cmd.Flags().BoolVar(&forceEmpty, "force-empty", false, "go back even to where there was no limit at all")
 	return cmd
 }
 
-func (a *app) rollback(
-	ctx context.Context, revision uint64, dryRun bool,
-) (*quorleasev1.LimitsApplyResponse, error) {
+// rollback says where to go back to.
+type rollback struct {
+	revision           uint64
+	dryRun, forceEmpty bool
+}
+
+// errEmpties refuses to delete everything by a slip.
+func errEmpties(revision uint64) error {
+	what := "has no limits and no retry budgets"
+	if revision == 0 {
+		what = "is before the first limit"
+	}
+	return exit.Usagef("revision %d %s: only with --force-empty, which deletes all there are", revision, what)
+}
+
+func (a *app) rollback(ctx context.Context, to rollback) (*quorleasev1.LimitsApplyResponse, error) {
 	now, err := a.listLimits(ctx, &quorleasev1.LimitsListRequest{})
 	if err != nil {
 		return nil, err
@@ -56,11 +77,14 @@ func (a *app) rollback(
 	if err != nil {
 		return nil, err
 	}
-	request, err := rewind(now, history.GetRevisions(), revision)
+	request, err := rewind(now, history.GetRevisions(), to.revision)
 	if err != nil {
 		return nil, err
 	}
-	request.DryRun = dryRun
+	if len(request.GetLimits())+len(request.GetRetryBudgets()) == 0 && !to.forceEmpty {
+		return nil, errEmpties(to.revision)
+	}
+	request.DryRun = to.dryRun
 	return a.applyLimits(ctx, request)
 }
 

@@ -65,3 +65,47 @@ func TestRewind(t *testing.T) {
 		t.Errorf("got %v, %v, want what there is", request, err)
 	}
 }
+
+// Nobody deletes everything by a slip: revision 0, and every other one without
+// limits, takes a flag of its own.
+func TestRollbackToNothing(t *testing.T) {
+	t.Parallel()
+	limit := versioned("a", 1)
+	fake := fullFake()
+	fake.list = &quorleasev1.LimitsListResponse{Revision: 3, Limits: []*quorleasev1.Limit{limit}}
+	fake.history = &quorleasev1.LimitsHistoryResponse{Revisions: []*quorleasev1.Revision{
+		{Revision: 3, Changes: []*quorleasev1.LimitChange{{Name: "a", LimitAfter: limit}}},
+		{Revision: 2, Changes: []*quorleasev1.LimitChange{{Name: "a", LimitBefore: limit}}},
+		{Revision: 1, Changes: []*quorleasev1.LimitChange{{Name: "a", LimitAfter: limit}}},
+	}}
+	node := startFake(t, fake)
+	for revision, want := range map[string]string{
+		"0": "revision 0 is before the first limit: only with --force-empty",
+		"2": "revision 2 has no limits and no retry budgets: only with --force-empty",
+	} {
+		args := []string{"limits", "rollback", revision, "--endpoints", node.addr}
+		if got := command(t, args...); got.code != 2 || !strings.Contains(got.stderr, want) {
+			t.Errorf("%v: exit code %d, stderr %q, want 2 with %q", args, got.code, got.stderr, want)
+		}
+		if applied := applications(fake); len(applied) != 0 {
+			t.Fatalf("%v was sent: %v", args, applied)
+		}
+	}
+	for i, revision := range []string{"0", "2"} {
+		got := command(t, "limits", "rollback", revision, "--force-empty", "--endpoints", node.addr)
+		applied := applications(fake)
+		if got.code != 0 || len(applied) != i+1 || !applied[i].GetPrune() || len(applied[i].GetLimits()) != 0 {
+			t.Errorf("revision %s: exit code %d, stderr %q, sent %v", revision, got.code, got.stderr, applied)
+		}
+	}
+}
+
+// applications are the changes of limits that a node was asked for.
+func applications(f *fakeNode) (all []*quorleasev1.LimitsApplyRequest) {
+	for _, m := range f.asked() {
+		if r, ok := m.(*quorleasev1.LimitsApplyRequest); ok {
+			all = append(all, r)
+		}
+	}
+	return all
+}
