@@ -22,6 +22,8 @@ const sealFile = "meta.crc"
 // Create begins a snapshot, this node's own or one that a leader sends. Beside
 // one whose notes were damaged meanwhile it refuses: completing a new one makes
 // Raft delete old ones by what their notes say.
+//
+//nolint:revive // the arguments are those of raft.SnapshotStore
 func (s *Snapshots) Create(version raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
 	configurationIndex uint64, trans raft.Transport,
 ) (raft.SnapshotSink, error) {
