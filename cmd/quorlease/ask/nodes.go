@@ -272,7 +272,8 @@ func (e *endpoint) dialFailure() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.dialErr == nil {
-		return errors.New("it closed the connection before it spoke gRPC: it may have too many connections, or be no node's --grpc")
+		return errors.New("it closed the connection before it spoke gRPC: " +
+			"it may have too many connections, or be no node's --grpc")
 	}
 	var op *net.OpError
 	if errors.As(e.dialErr, &op) && op.Err != nil {
