@@ -207,11 +207,9 @@ func (p *pages) elements(b, from, to []byte) error {
 		if err != nil {
 			return err
 		}
-		next := to
-		if i+1 < count {
-			if next, _, err = element(b, i+1, isBranch); err != nil {
-				return err
-			}
+		next, err := keyAfter(b, i, isBranch, to)
+		if err != nil {
+			return err
 		}
 		if from != nil && bytes.Compare(key, from) < 0 || next != nil && bytes.Compare(key, next) >= 0 {
 			return fmt.Errorf("the key of element %d is not in order", i)
@@ -226,6 +224,16 @@ func (p *pages) elements(b, from, to []byte) error {
 		}
 	}
 	return nil
+}
+
+// keyAfter returns the key of the element behind the i-th, or last behind the
+// last one.
+func keyAfter(b []byte, i int, isBranch bool, last []byte) ([]byte, error) {
+	if i+1 >= int(binary.NativeEndian.Uint16(b[10:])) {
+		return last, nil
+	}
+	key, _, err := element(b, i+1, isBranch)
+	return key, err
 }
 
 // element returns the key of an element, and its value, which of a branch is

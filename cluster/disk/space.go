@@ -25,7 +25,7 @@ func Statfs(path string) (Usage, error) {
 		return Usage{}, fmt.Errorf("statfs %s: %w", path, err)
 	}
 	size := uint64(st.Bsize)
-	return Usage{Free: saturated(uint64(st.Bavail), size), Total: saturated(uint64(st.Blocks), size)}, nil
+	return Usage{Free: saturated(st.Bavail, size), Total: saturated(st.Blocks, size)}, nil
 }
 
 func saturated(blocks, size uint64) uint64 {

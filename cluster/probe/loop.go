@@ -146,6 +146,7 @@ func (p *Prober) decide(self string, peers []Peer, leader Leader) (changes []Cha
 		State: state, Lost: p.mu.incident.open, Reached: f.reached(now, window), Voters: len(f.voters),
 	}
 	switch change {
+	case nothing:
 	case lost:
 		changes = append(changes, Change{Kind: QuorumLost, View: p.mu.view})
 	case restored:

@@ -220,6 +220,7 @@ func (n *Counter) judgeLocked(at time.Duration, c *client, r Request, room bool)
 	retries := r.Retries + ownRetries + heldRetries
 	for _, total := range [...]int64{r.Total + own + heldRetries, r.Total + own + held} {
 		switch r.Rule.Decide(total, retries, r.Attempt) {
+		case retry.Admit:
 		case retry.Attempts:
 			return Decision{Verdict: Attempts}
 		case retry.Budget:

@@ -58,13 +58,6 @@ func (w *world) step(t *rapid.T) (*node, bool) {
 	return n, false
 }
 
-// unseen are the retries that were admitted elsewhere or here and that n's
-// replica does not hold.
-func (w *world) unseen(n *node) int64 {
-	_, held := n.replica.sum(w.now, "c")
-	return w.retried - held
-}
-
 func TestG12FleetBound(t *testing.T) {
 	t.Parallel()
 	t.Run("G12_T30_T49_rule_and_the_parts_not_yet_applied", func(t *testing.T) {

@@ -109,7 +109,7 @@ func (d *Dialer) shake(ctx context.Context, conn net.Conn, kind Kind, addr strin
 	_ = conn.SetDeadline(deadline)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 	clusterID, raftID := d.config.Self()
-	if _, err := conn.Write(appendHello(nil, Peer{Kind: kind, ClusterID: clusterID, RaftID: raftID})); err != nil {
+	if _, err := conn.Write(encodeHello(Peer{Kind: kind, ClusterID: clusterID, RaftID: raftID})); err != nil {
 		stop()
 		return Peer{}, err
 	}

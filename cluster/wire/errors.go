@@ -60,6 +60,7 @@ func (r *Refusal) Is(target error) bool {
 
 func (c Code) sentinel() error {
 	switch c {
+	case CodeWelcome:
 	case CodeOtherCluster:
 		return ErrOtherCluster
 	case CodeUnknownNode:

@@ -52,10 +52,9 @@ type Peer struct {
 // errMalformed is the cause of every refusal to read a handshake's bytes.
 var errMalformed = errors.New("malformed handshake")
 
-// appendHello encodes what a dialer says.
-func appendHello(b []byte, p Peer) []byte {
-	b = append(b, byte(p.Kind))
-	b = append(b, magic...)
+// encodeHello encodes what a dialer says.
+func encodeHello(p Peer) []byte {
+	b := append([]byte{byte(p.Kind)}, magic...)
 	b = append(b, Version)
 	b = appendID(b, p.ClusterID)
 	return appendID(b, p.RaftID)
@@ -92,10 +91,9 @@ func readHello(r io.Reader) (Peer, error) {
 	return p, nil
 }
 
-// appendAnswer encodes a welcome (CodeWelcome) or a refusal.
-func appendAnswer(b []byte, self Peer, code Code, reason string) []byte {
-	b = append(b, magic...)
-	b = append(b, Version, byte(code))
+// encodeAnswer encodes a welcome (CodeWelcome) or a refusal.
+func encodeAnswer(self Peer, code Code, reason string) []byte {
+	b := append([]byte(magic), Version, byte(code))
 	b = appendID(b, self.ClusterID)
 	b = appendID(b, self.RaftID)
 	if len(reason) > reasonLenMax {

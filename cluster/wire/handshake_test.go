@@ -24,7 +24,7 @@ func TestHello(t *testing.T) {
 		{Kind: GRPC, RaftID: "n1.11111111"},
 		{Kind: Raft, ClusterID: strings.Repeat("x", idLenMax), RaftID: strings.Repeat("y", idLenMax)},
 	} {
-		b := appendHello(nil, want)
+		b := encodeHello(want)
 		if b[0] != byte(want.Kind) {
 			t.Errorf("first byte %q, want the kind %q", b[0], byte(want.Kind))
 		}
@@ -41,7 +41,7 @@ func TestHello(t *testing.T) {
 
 func TestMalformedHello(t *testing.T) {
 	t.Parallel()
-	good := string(appendHello(nil, Peer{Kind: Raft, ClusterID: clusterX, RaftID: "n1.11111111"}))
+	good := string(encodeHello(Peer{Kind: Raft, ClusterID: clusterX, RaftID: "n1.11111111"}))
 	cases := []struct {
 		name, raw, want string
 	}{
@@ -68,7 +68,7 @@ func TestMalformedHello(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	t.Parallel()
 	self := Peer{Kind: GRPC, ClusterID: clusterX, RaftID: "n2.22222222"}
-	got, err := readAnswer(bytes.NewReader(appendAnswer(nil, self, CodeWelcome, "")), GRPC)
+	got, err := readAnswer(bytes.NewReader(encodeAnswer(self, CodeWelcome, "")), GRPC)
 	if err != nil || got != self {
 		t.Errorf("welcome: got %+v, %v, want %+v", got, err, self)
 	}
@@ -76,7 +76,7 @@ func TestAnswer(t *testing.T) {
 		CodeOtherCluster: ErrOtherCluster, CodeUnknownNode: ErrUnknownNode, CodeBusy: ErrBusy, CodeVersion: ErrVersion,
 		CodeStarting: ErrStarting,
 	} {
-		raw := appendAnswer(nil, self, code, "because\nof "+strings.Repeat("x", 1000))
+		raw := encodeAnswer(self, code, "because\nof "+strings.Repeat("x", 1000))
 		_, err := readAnswer(bytes.NewReader(raw), GRPC)
 		var refusal *Refusal
 		if !errors.Is(err, want) || !errors.As(err, &refusal) || refusal.By != self || codeOf(err) != code {
@@ -86,7 +86,7 @@ func TestAnswer(t *testing.T) {
 			t.Errorf("reason %.30q of %d bytes", refusal.Reason, len(refusal.Reason))
 		}
 	}
-	if _, err := readAnswer(bytes.NewReader(appendAnswer(nil, self, 99, "new")), GRPC); err == nil || errors.Is(err, nil) {
+	if _, err := readAnswer(bytes.NewReader(encodeAnswer(self, 99, "new")), GRPC); err == nil || errors.Is(err, nil) {
 		t.Errorf("a code of a newer program: got %v, want a refusal", err)
 	}
 }
@@ -94,8 +94,8 @@ func TestAnswer(t *testing.T) {
 // FuzzHello: no bytes make the decoder panic, read beyond its bound or accept
 // what it would not have written.
 func FuzzHello(f *testing.F) {
-	f.Add(appendHello(nil, Peer{Kind: Raft, ClusterID: clusterX, RaftID: "n1.11111111"}))
-	f.Add(appendHello(nil, Peer{Kind: GRPC, RaftID: "n1.11111111"}))
+	f.Add(encodeHello(Peer{Kind: Raft, ClusterID: clusterX, RaftID: "n1.11111111"}))
+	f.Add(encodeHello(Peer{Kind: GRPC, RaftID: "n1.11111111"}))
 	f.Add([]byte("RQLSE\x02"))
 	f.Add([]byte("GET / HTTP/1.1\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -108,7 +108,7 @@ func FuzzHello(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again := appendHello(nil, p); !bytes.Equal(again, b[:read]) {
+		if again := encodeHello(p); !bytes.Equal(again, b[:read]) {
 			t.Errorf("%q was read as %+v, which is %q", b[:read], p, again)
 		}
 	})
@@ -117,8 +117,8 @@ func FuzzHello(f *testing.F) {
 // FuzzAnswer is FuzzHello for the other direction.
 func FuzzAnswer(f *testing.F) {
 	self := Peer{Kind: Raft, ClusterID: clusterX, RaftID: "n2.22222222"}
-	f.Add(appendAnswer(nil, self, CodeWelcome, ""))
-	f.Add(appendAnswer(nil, self, CodeBusy, "full"))
+	f.Add(encodeAnswer(self, CodeWelcome, ""))
+	f.Add(encodeAnswer(self, CodeBusy, "full"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(b)
 		p, err := readAnswer(r, Raft)

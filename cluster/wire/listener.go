@@ -233,7 +233,7 @@ func (l *Listener) receive(conn net.Conn) {
 		l.refuse(conn, peer, err)
 		return
 	}
-	if _, err := conn.Write(appendAnswer(nil, l.self(peer.Kind), CodeWelcome, "")); err != nil {
+	if _, err := conn.Write(encodeAnswer(l.self(peer.Kind), CodeWelcome, "")); err != nil {
 		_ = admitted.Close()
 		return
 	}
@@ -297,7 +297,7 @@ func (l *Listener) refuse(conn net.Conn, peer Peer, err error) {
 	if !closed {
 		l.refused.Add(1)
 		if peer.Kind != 0 {
-			_, _ = conn.Write(appendAnswer(nil, l.self(peer.Kind), codeOf(err), err.Error()))
+			_, _ = conn.Write(encodeAnswer(l.self(peer.Kind), codeOf(err), err.Error()))
 		}
 		l.logRefusal(conn, peer, err)
 	}

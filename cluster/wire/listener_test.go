@@ -134,7 +134,7 @@ func TestStrangers(t *testing.T) {
 			accepted <- conn
 		}
 	}()
-	hello := string(appendHello(nil, Peer{Kind: Raft, ClusterID: clusterX, RaftID: "evil.66666666"}))
+	hello := string(encodeHello(Peer{Kind: Raft, ClusterID: clusterX, RaftID: "evil.66666666"}))
 	for name, raw := range map[string]string{
 		"raft_without_a_handshake": "\x00" + strings.Repeat("\xff", 1000),
 		"R38_timeout_now":          hello + "\x03\x80",
