@@ -251,7 +251,8 @@ func TestDoSaysWhyNobodyAnswered(t *testing.T) {
 	}{
 		{"dead", Once, []string{deadAddr}, "no node answered: " + deadAddr + ": connect: connection refused; start"},
 		{
-			"full", Once, []string{full(t)},
+			"full", Once,
+			[]string{full(t)},
 			"closed the connection before it spoke gRPC: it may have too many connections, or be no node's --grpc",
 		},
 		{"hung", Once, []string{hung(t)}, "connected to nobody in time"},

@@ -39,7 +39,7 @@ func FlagError(err error) string {
 // problem says why a flag does not take a value: "-1": not a whole number …
 // The reason is used where the kind of flag does not say it.
 func problem(f *pflag.Flag, value string, reason error) string {
-	numbers := ""
+	var numbers string
 	switch f.Value.Type() {
 	case "uint32":
 		numbers = fmt.Sprintf("0 to %d", uint32(math.MaxUint32))
