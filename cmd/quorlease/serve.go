@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -26,6 +28,9 @@ error and listens for clients (--grpc), other nodes (--peer) and HTTP (--http).
 Every setting can come from the command line, from the environment as
 QUORLEASE_ and its name in capitals, or from a YAML file by its name, in this
 order of precedence.
+
+It collects garbage when the heap has grown fivefold, or to 2 GiB; GOGC and
+GOMEMLIMIT in the environment say otherwise.
 
 Exit codes: 0 told to stop, 1 it could not start, 2 a setting is wrong, 4 the
 node was removed from its cluster (starting it again is useless), 5 it stopped
@@ -56,11 +61,34 @@ func newServe(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			tuneCollector(os.LookupEnv)
 			return exitCodeOf(serve(c.Context(), o, logger))
 		},
 	}
 	o.define(cmd.Flags())
 	return cmd
+}
+
+const (
+	// gcPercent is how much garbage a node lets lie, in percent of its live heap.
+	// Under load nearly all of it is a few milliseconds old and the live heap
+	// small, so that Go's own 100 collects twenty times a second; 400 was measured
+	// to decide a half more a second.
+	gcPercent = 400
+	// memoryLimit makes the collector work harder before garbage beside a large
+	// state takes this much.
+	memoryLimit = 2 << 30
+)
+
+// tuneCollector sets the garbage collector for a node, where the environment does
+// not.
+func tuneCollector(lookup func(string) (string, bool)) {
+	if _, set := lookup("GOGC"); !set {
+		debug.SetGCPercent(gcPercent)
+	}
+	if _, set := lookup("GOMEMLIMIT"); !set {
+		debug.SetMemoryLimit(memoryLimit)
+	}
 }
 
 // serve runs a node until the context ends, which is no error, or it stops
