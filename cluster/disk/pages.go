@@ -164,7 +164,7 @@ func (p *pages) page(id uint64, flags uint16) ([]byte, error) {
 	if self := binary.NativeEndian.Uint64(header); self != id {
 		return nil, fmt.Errorf("page %d says that it is page %d", id, self)
 	}
-	if got != flags && (flags != 0 || got != branchPage && got != leafPage) {
+	if flags != 0 && got != flags || flags == 0 && got != branchPage && got != leafPage {
 		return nil, fmt.Errorf("page %d has the flags %#x", id, got)
 	}
 	end := id + uint64(binary.NativeEndian.Uint32(header[12:])) + 1
