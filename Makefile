@@ -30,10 +30,10 @@ fmt: $(GOLANGCI) ## Format all Go files (gofumpt, gci)
 
 ##@ Check
 
-test: ## Every test: unit, race, 10 s a fuzz target, 386 and arm64 (needs Go, git, make, gcc)
+test: ## Every test, 10 s a fuzz target, hashes on 386 and arm64 (needs Go, git, make, gcc)
 	tools/check.sh test
 
-unit: ## Every test of every package, once
+unit: ## Every test of every package, without the race detector
 	tools/check.sh unit
 
 race: ## The packages with goroutines, under the race detector

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # tools/check.sh STEP [ARGUMENT]: the steps of "make test", each runnable alone.
 #
-#   unit                  every test of every package, once
+#   unit                  every test of every package, without the race detector
 #   race                  under the race detector: packages that start goroutines
 #   fuzz [DURATION]       every fuzz target for DURATION (default 10s)
 #   determinism           the state machine's hashes on 386 and arm64
-#   test                  all of the above, with a summary of what was skipped
+#   test                  every test once (where goroutines are, under the race
+#                         detector), fuzz and determinism; says what was skipped
 #
 # What a machine lacks is skipped by name, one line each; with CI=true a skip
 # fails. Everything here needs Go, git, make and gcc only, plus qemu for arm64.
@@ -47,6 +48,12 @@ unit() {
   runtests -timeout 6m ./...
 }
 
+# rest runs what race does not.
+rest() {
+  say 'unit: the packages without goroutines'
+  go list ./... | grep -vxF "$(race_packages | sed "s|^\.|$(go list -m)|")" | xargs -d '\n' "$0" run -timeout 6m
+}
+
 # A go statement, or a Go method call (sync.WaitGroup, errgroup), in a package's
 # own files or tests makes it one that the race detector must see. gofmt makes
 # the pattern exact.
@@ -55,20 +62,17 @@ race_packages() {
     xargs -n1 dirname | sort -u | grep -v '^\./tools' || true
 }
 
+can_race() { command -v "$(go env CC)" >/dev/null; }
+
 race() {
   local packages
-  mapfile -t packages < <(race_packages)
-  if ! command -v "$(go env CC)" >/dev/null; then
+  if ! can_race; then
     skip "race: the race detector needs a C compiler ($(go env CC))"
     return
   fi
-  if [ ${#packages[@]} = 0 ]; then
-    say 'race: no package starts a goroutine'
-    return
-  fi
+  mapfile -t packages < <(race_packages)
   say "race: ${packages[*]}"
-  # unit has vetted them.
-  CGO_ENABLED=1 runtests -race -vet=off -timeout 8m "${packages[@]}"
+  CGO_ENABLED=1 runtests -race -timeout 8m "${packages[@]}"
 }
 
 # fuzz_one PACKAGE:TARGET DURATION fuzzes one target on one worker, so that two
@@ -148,8 +152,10 @@ unit | race | determinism)
 fuzz) fuzz "${2:-10s}" ;;
 fuzz_one) fuzz_one "$2" "$3" ;;
 race_packages | fuzz_targets) "$1" ;;
+run) runtests "${@:2}" ;;
 test)
-  unit
+  # Every test runs once: where goroutines are, under the race detector.
+  if can_race; then rest; else unit; fi
   race
   fuzz
   determinism
@@ -157,7 +163,7 @@ test)
   say "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s; $skipped steps skipped"
   ;;
 *)
-  sed -n '2,11s/^# \{0,1\}//p' "$0"
+  sed -n '2,12s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac
