@@ -136,8 +136,8 @@ func checkUnfinished(t *Tree) (found []Violation) {
 	return found
 }
 
-// elsewhere matches paths of a developer's machine and words about how the
-// text came to be, which tell a reader of the project nothing.
+// elsewhere matches paths of somebody's own machine and words about how the text
+// came to be, which tell a reader of the project nothing.
 var elsewhere = regexp.MustCompile(`(?:^|[^A-Za-z0-9_.])/(?:root|home|Users|mnt)/[A-Za-z0-9_]` +
 	`|(?i:\b(?:co-authored-by|this session|the brief)\b)`)
 
