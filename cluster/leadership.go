@@ -186,14 +186,19 @@ func (n *Node) keepAnnounced(stop <-chan struct{}) {
 	defer cancel()
 	ticker := time.NewTicker(announceEvery)
 	defer ticker.Stop()
+	refused := 0
 	for {
 		select {
 		case <-stop:
 			return
 		case <-ticker.C:
+			refused++
+			if !n.leaderUnknown() || !n.disowned(ctx) {
+				refused = 0
+			}
 		case <-n.announcer.wake:
 		}
-		if n.isRemoved() {
+		if n.isRemoved() || refused >= refusalsMax {
 			n.fail(errors.Join(ErrRemoved, n.identity.Remove()))
 			return
 		}

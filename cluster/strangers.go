@@ -1,12 +1,9 @@
 package cluster
 
 import (
-	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
-
-	"github.com/quorlease/quorlease/cluster/wire"
 )
 
 // strangersRounds and strangersPause bound how long a starting node looks for
@@ -24,13 +21,15 @@ const (
 func (n *Node) refuseStrangers(stop <-chan struct{}) {
 	ctx, cancel := untilClosed(stop)
 	defer cancel()
+	others := slices.DeleteFunc(slices.Clone(n.config.Join), func(a string) bool { return a == n.advertise })
 	for round := range strangersRounds {
-		own, stranger := n.lookAround(ctx)
+		found := n.dialer.Survey(ctx, others)
 		switch {
-		case own || stranger == nil || ctx.Err() != nil:
+		case found.Own > 0 || found.Stranger == nil || ctx.Err() != nil:
 			return
 		case round == strangersRounds-1:
-			n.fail(fmt.Errorf("%w: none of --join is a node of this data directory's cluster: %w", ErrRefused, stranger))
+			n.fail(fmt.Errorf("%w: none of --join is a node of this data directory's cluster: %w",
+				ErrRefused, found.Stranger))
 			return
 		}
 		select {
@@ -39,25 +38,4 @@ func (n *Node) refuseStrangers(stop <-chan struct{}) {
 			return
 		}
 	}
-}
-
-// lookAround shakes hands with the peers to join. own says that one belongs to
-// this node's cluster; stranger is what one of another cluster answered.
-func (n *Node) lookAround(ctx context.Context) (own bool, stranger error) {
-	for _, address := range n.config.Join {
-		if address == n.advertise {
-			continue
-		}
-		conn, peer, err := n.dialer.Dial(ctx, wire.GRPC, address)
-		switch {
-		case errors.Is(err, wire.ErrOtherCluster):
-			stranger = err
-		case err == nil:
-			_ = conn.Close()
-			if peer.ClusterID != "" {
-				return true, nil
-			}
-		}
-	}
-	return false, stranger
 }

@@ -259,3 +259,31 @@ func TestR33RemovedNodeStops(t *testing.T) {
 		})
 	}
 }
+
+// A member that is away while it is removed has no way to hear of it from raft.
+func TestR33RemovedWhileAwayStops(t *testing.T) {
+	t.Parallel()
+	c := clustertest.New(t, 3, clustertest.Options{})
+	leader := c.Leader()
+	gone := c.Followers()[0]
+	id := ""
+	for _, node := range c.Node(leader).Status().Nodes {
+		if node.Name == gone {
+			id = node.RaftID
+		}
+	}
+	c.Crash(gone)
+	if err := c.Node(leader).Raft().RemoveServer(raft.ServerID(id), 0, 5*time.Second).Error(); err != nil {
+		t.Fatal(err)
+	}
+	c.Restart(gone)
+	n := c.Node(gone)
+	select {
+	case <-n.Done():
+	case <-time.After(30 * time.Second):
+		t.Fatal("the removed node goes on")
+	}
+	if !errors.Is(n.Err(), cluster.ErrRemoved) {
+		t.Fatalf("got %v, want %v", n.Err(), cluster.ErrRemoved)
+	}
+}
