@@ -10,6 +10,7 @@ GOLANGCI := $(TOOLS)/golangci-lint-v2.15.0
 BUF := $(TOOLS)/buf-v1.75.0
 PROTOC_GEN_GO := $(TOOLS)/gen-v1.36.12/protoc-gen-go
 PROTOC_GEN_GO_GRPC := $(TOOLS)/gen-grpc-v1.6.2/protoc-gen-go-grpc
+PROTOC_GEN_GO_VTPROTO := $(TOOLS)/gen-vtproto-v0.6.1-0.20240319094008-0393e58bdf10/protoc-gen-go-vtproto
 
 MODULE := github.com/quorlease/quorlease
 PROTOS = $(shell cd api && find quorlease -name '*.proto' | sort)
@@ -19,10 +20,12 @@ PROTOS = $(shell cd api && find quorlease -name '*.proto' | sort)
 build: ## Build the quorlease binary, static, into the checkout
 	CGO_ENABLED=0 go build -trimpath -o quorlease ./cmd/quorlease
 
-gen: $(PROTOC_GEN_GO) $(PROTOC_GEN_GO_GRPC) $(TOOLS)/protodeps.binpb ## Generate Go from the .proto files (needs protoc)
+gen: $(PROTOC_GEN_GO) $(PROTOC_GEN_GO_GRPC) $(PROTOC_GEN_GO_VTPROTO) $(TOOLS)/protodeps.binpb ## Generate Go from the .proto files (needs protoc)
 	cd api && protoc --descriptor_set_in=$(TOOLS)/protodeps.binpb -I . \
 	  --plugin=protoc-gen-go=$(PROTOC_GEN_GO) --go_out=. --go_opt=module=$(MODULE)/api \
 	  --plugin=protoc-gen-go-grpc=$(PROTOC_GEN_GO_GRPC) --go-grpc_out=. --go-grpc_opt=module=$(MODULE)/api \
+	  --plugin=protoc-gen-go-vtproto=$(PROTOC_GEN_GO_VTPROTO) --go-vtproto_out=. \
+	  --go-vtproto_opt=module=$(MODULE)/api,features=marshal+unmarshal+size \
 	  $(PROTOS)
 
 fmt: $(GOLANGCI) ## Format all Go files (gofumpt, gci)
@@ -89,6 +92,9 @@ $(PROTOC_GEN_GO):
 
 $(PROTOC_GEN_GO_GRPC):
 	GOBIN=$(@D) go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
+
+$(PROTOC_GEN_GO_VTPROTO):
+	GOBIN=$(@D) go install github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto@v0.6.1-0.20240319094008-0393e58bdf10
 
 # The well-known messages come from the Go modules in go.sum: no download, and
 # the same bytes everywhere.

@@ -10,15 +10,18 @@ import (
 
 // applyAcquire grants every charge or none (G3): think on copies, then commit.
 func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
-	id, err := checkLeaseID(op.GetLeaseId())
-	if err == nil {
-		err = checkNames(op)
-	}
-	if err != nil {
+	if err := checkNames(op); err != nil {
 		return refusal(err)
 	}
-	if l := m.findLease(id); l != nil {
-		return m.repeatAcquire(l, op)
+	var id state.LeaseID
+	if op.GetTrack() || len(op.GetLeaseId()) > 0 {
+		var err error
+		if id, err = checkLeaseID(op.GetLeaseId()); err != nil {
+			return refusal(err)
+		}
+		if l := m.findLease(id); l != nil {
+			return m.repeatAcquire(l, op)
+		}
 	}
 	if err := m.plan.think(m, m.state.Now, op.GetClass(), op.GetCharges()); err != nil {
 		return refusal(err)

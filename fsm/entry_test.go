@@ -116,6 +116,44 @@ func TestFieldsOfANewerProgramStopTheNode(t *testing.T) {
 	}
 }
 
+// TestTextIsUTF8: text that is not can be neither written nor read, in whatever
+// field it is. The generated decoder would let it pass.
+func TestTextIsUTF8(t *testing.T) {
+	t.Parallel()
+	fields := (&logv1.Operation{}).ProtoReflect().Descriptor().Fields()
+	texts := 0
+	for i := range fields.Len() {
+		op := &logv1.Operation{}
+		filled(op.ProtoReflect(), fields.Get(i))
+		entry := &logv1.Entry{Operations: []*logv1.Operation{op}}
+		for _, message := range messages(entry.ProtoReflect()) {
+			of := message.Descriptor().Fields()
+			for j := range of.Len() {
+				field := of.Get(j)
+				if field.Kind() != protoreflect.StringKind || field.IsList() {
+					continue
+				}
+				texts++
+				message.Set(field, protoreflect.ValueOfString("\xff"))
+				if _, err := fsm.EncodeEntry(entry); err == nil {
+					t.Errorf("%s: was written", field.FullName())
+				}
+				data, err := entry.MarshalVT()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := fsm.DecodeEntry(enveloped(data)); !errors.Is(err, fsm.ErrCorrupt) {
+					t.Errorf("%s: %v, want %v", field.FullName(), err, fsm.ErrCorrupt)
+				}
+				message.Clear(field)
+			}
+		}
+	}
+	if texts < 20 {
+		t.Errorf("only %d texts were found", texts)
+	}
+}
+
 // filled sets a field to a message in which every message field is set.
 func filled(message protoreflect.Message, field protoreflect.FieldDescriptor) {
 	switch {

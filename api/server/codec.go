@@ -5,15 +5,16 @@ import (
 	"regexp"
 	"sync"
 
-	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	protocodec "github.com/quorlease/quorlease/api/codec"
 	"github.com/quorlease/quorlease/api/limitsfile"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
-// codec is gRPC's codec for messages, but bytes that can't be decoded are the
+// codec is our codec for messages, but bytes that can't be decoded are the
 // caller's mistake and not the server's, and the field is named where there is
 // one (A22).
 //
@@ -21,19 +22,19 @@ import (
 // can say something. So Unmarshal says that all is well, remembers what is wrong,
 // and whoever received the message asks decoded about it.
 type codec struct {
-	encoding.CodecV2
+	protocodec.Codec
 
 	mu    sync.Mutex
 	wrong map[any]error
 }
 
 func newCodec() *codec {
-	return &codec{CodecV2: encoding.GetCodecV2("proto"), wrong: map[any]error{}}
+	return &codec{Codec: protocodec.New(), wrong: map[any]error{}}
 }
 
 // Unmarshal decodes into v, a message.
 func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
-	err := c.CodecV2.Unmarshal(data, v)
+	err := c.decode(data, v)
 	message, ok := v.(proto.Message)
 	if err == nil || !ok {
 		return err
@@ -48,6 +49,17 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 	defer c.mu.Unlock()
 	c.wrong[v] = undecodable(err)
 	return nil
+}
+
+// decode leaves text that is not UTF-8 to package convert where that looks at
+// every text of a message, and else to the decoder.
+func (c *codec) decode(data mem.BufferSlice, v any) error {
+	switch v.(type) {
+	case *quorleasev1.SessionRequest, *quorleasev1.AcquireRequest, *quorleasev1.SettleRequest,
+		*quorleasev1.ReleaseRequest, *quorleasev1.RenewRequest, *quorleasev1.PeekRequest:
+		return c.Codec.Unmarshal(data, v)
+	}
+	return c.CodecV2.Unmarshal(data, v)
 }
 
 // decoded is what is wrong with a message that was received, once.

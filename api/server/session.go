@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -154,7 +153,7 @@ func (s *session) accept(items *quorleasev1.RequestItems) error {
 	sizes := make([]int64, len(list))
 	total := int64(0)
 	for i, one := range list {
-		sizes[i] = int64(proto.Size(one))
+		sizes[i] = int64(one.SizeVT())
 		total += sizes[i]
 	}
 	if total > sessionMax {

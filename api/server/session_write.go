@@ -3,8 +3,6 @@ package server
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
@@ -87,7 +85,7 @@ func (s *session) sendAll(batch []*item) error {
 	}
 	for i, it := range batch {
 		one := it.response()
-		n := int64(proto.Size(one))
+		n := int64(one.SizeVT())
 		if len(list) == itemsMax || size+n > sessionMax {
 			if err := send(); err != nil {
 				s.forget(batch[i:])

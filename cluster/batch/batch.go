@@ -7,8 +7,6 @@ package batch
 import (
 	"fmt"
 
-	"google.golang.org/protobuf/proto"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
 
@@ -41,7 +39,7 @@ func (e *TooLargeError) Error() string {
 // Size is what op takes in an entry, in bytes. It reports, as a *TooLargeError,
 // that op fits no entry at all.
 func Size(op *logv1.Operation) (int, error) {
-	size, limit := proto.Size(op)+perOperation, MaxBytes
+	size, limit := op.SizeVT()+perOperation, MaxBytes
 	if op.GetApplyLimits() != nil {
 		limit = MaxLimitsBytes
 	}

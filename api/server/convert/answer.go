@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"crypto/rand"
 	"encoding/hex"
 	"math/bits"
 	"time"
@@ -40,10 +41,21 @@ func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.Acqui
 	}
 	answer.Decision = quorleasev1.Decision_GRANTED
 	answer.Lease = &quorleasev1.Lease{
-		Id: hex.EncodeToString(op.GetLeaseId()), Charges: charges(r.GetCharges()),
+		Id: leaseID(op), Charges: charges(r.GetCharges()),
 		Ttl: nanoseconds(r.GetTtl()), Tracked: r.GetTracked(), State: quorleasev1.LeaseState(r.GetState()),
 	}
 	return answer
+}
+
+// leaseID is the id that the request named, or one drawn at random: different
+// from every other, which is all that can be asked of a lease without a record.
+func leaseID(op *logv1.Acquire) string {
+	if id := op.GetLeaseId(); len(id) > 0 {
+		return hex.EncodeToString(id)
+	}
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // never fails (crypto/rand, Go 1.24)
+	return hex.EncodeToString(id[:])
 }
 
 // source says where it was decided. A retry budget is decided by the node that

@@ -2,7 +2,9 @@ package convert_test
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,17 +46,18 @@ func TestAcquireBecomesAnOperation(t *testing.T) {
 	if diff := cmp.Diff(want, op.GetAcquire(), protocmp.Transform()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// An untracked one needs no id, and gets one of its own.
+	// Without a record it needs no id, and its lease gets one that is its own.
 	drawn := map[string]bool{}
 	for range 100 {
 		op, err := convert.Acquire(acquire(func(r *quorleasev1.AcquireRequest) { r.LeaseId, r.Track = "", false }), "")
-		if err != nil || len(op.GetAcquire().GetLeaseId()) != 16 {
+		if err != nil || len(op.GetAcquire().GetLeaseId()) != 0 {
 			t.Fatalf("untracked: %v, %v", op, err)
 		}
-		drawn[string(op.GetAcquire().GetLeaseId())] = true
+		answer := convert.AcquireAnswer(op.GetAcquire(), &logv1.AcquireResult{Granted: true})
+		drawn[answer.GetLease().GetId()] = len(answer.GetLease().GetId()) == 32
 	}
-	if len(drawn) != 100 {
-		t.Errorf("%d different ids of 100", len(drawn))
+	if len(drawn) != 100 || slices.Contains(slices.Collect(maps.Values(drawn)), false) {
+		t.Errorf("%d different ids of 100: %v", len(drawn), drawn)
 	}
 }
 

@@ -1,9 +1,11 @@
 package convert_test
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -32,7 +34,8 @@ func FuzzRequest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		item := &quorleasev1.RequestItem{}
-		if proto.Unmarshal(data, item) != nil {
+		// The decoder that the server uses: text need not be text.
+		if item.UnmarshalVT(data) != nil {
 			return
 		}
 		_, _ = convert.Patience(item, 0)
@@ -42,12 +45,75 @@ func FuzzRequest(f *testing.F) {
 		}
 		// What was let through is well formed for the state machine too: the limit
 		// or the lease may not be there, but no field is at fault.
+		entry := &logv1.Entry{Operations: []*logv1.Operation{op}}
+		if _, err := fsm.EncodeEntry(entry); err != nil {
+			t.Errorf("%v: %v", op, err)
+		}
 		machine := fsm.New()
-		results, _ := machine.Apply(1, &logv1.Entry{Operations: []*logv1.Operation{op}})
+		results, _ := machine.Apply(1, entry)
 		if r := results[0].GetRefusal(); r.GetCause() == logv1.Refusal_CAUSE_BAD_FIELD {
 			t.Errorf("%v: %s: %s", op, r.GetField(), r.GetMessage())
 		}
 	})
+}
+
+// TestA22EveryTextIsChecked: the decoder lets pass what is not UTF-8, so every
+// text of a request has to be looked at here. A field added later is found too.
+func TestA22EveryTextIsChecked(t *testing.T) {
+	t.Parallel()
+	kinds := (&quorleasev1.RequestItem{}).ProtoReflect().Descriptor().Oneofs().ByName("operation").Fields()
+	texts := 0
+	for i := range kinds.Len() {
+		item := &quorleasev1.RequestItem{}
+		message := item.ProtoReflect().Mutable(kinds.Get(i)).Message()
+		for _, bad := range garble(message) {
+			bad.set()
+			texts++
+			if op, err := operation(item); err == nil || op != nil && op.GetAcquire() == nil ||
+				!strings.Contains(err.Error(), bad.field) || !strings.Contains(err.Error(), `\xff`) {
+				t.Errorf("%s of %s: %v", bad.field, kinds.Get(i).Name(), err)
+			}
+			bad.reset()
+		}
+	}
+	if texts < 15 {
+		t.Errorf("only %d texts were found", texts)
+	}
+	for _, hello := range []*quorleasev1.Hello{
+		{Client: "\xff", SessionId: leaseID}, {Client: "c", SessionId: "\xff"},
+	} {
+		if err := convert.Hello(hello); err == nil || !strings.Contains(err.Error(), `\xff`) {
+			t.Errorf("%v: %v", hello, err)
+		}
+	}
+}
+
+// garbled is one text of a message.
+type garbled struct {
+	field      string
+	set, reset func()
+}
+
+// garble lists all text in a message, one element in every list.
+func garble(message protoreflect.Message) []garbled {
+	var list []garbled
+	fields := message.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		switch {
+		case field.Kind() == protoreflect.StringKind:
+			list = append(list, garbled{
+				field: string(field.Name()),
+				set:   func() { message.Set(field, protoreflect.ValueOfString("\xff")) },
+				reset: func() { message.Clear(field) },
+			})
+		case field.IsList() && field.Message() != nil:
+			list = append(list, garble(message.Mutable(field).List().AppendMutable().Message())...)
+		case field.Message() != nil && field.Message().ParentFile() == message.Descriptor().ParentFile():
+			list = append(list, garble(message.Mutable(field).Message())...)
+		}
+	}
+	return list
 }
 
 func operation(item *quorleasev1.RequestItem) (*logv1.Operation, error) {

@@ -1,16 +1,14 @@
 package convert
 
 import (
-	"crypto/rand"
-
 	"github.com/quorlease/quorlease/api/limitsfile"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// Acquire makes the operation of an acquire by owner. A lease id is drawn where
-// the request has none and needs none.
+// Acquire makes the operation of an acquire by owner. Without a record there
+// need be no lease id: nobody will name it again.
 func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, error) {
 	c := &checker{}
 	op := &logv1.Acquire{
@@ -19,11 +17,7 @@ func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, err
 	}
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
 	c.class(r.GetClass())
-	if r.GetLeaseId() == "" && !r.GetTrack() {
-		// Nobody will name it again; it has to be different, no more.
-		op.LeaseId = make([]byte, 16)
-		_, _ = rand.Read(op.GetLeaseId()) // never fails (crypto/rand, Go 1.24)
-	} else {
+	if r.GetLeaseId() != "" || r.GetTrack() {
 		op.LeaseId = c.leaseID(r.GetLeaseId())
 	}
 	if err := c.err(); err != nil {

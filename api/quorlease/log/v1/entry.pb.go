@@ -359,7 +359,7 @@ func (x *Charge) GetAmount() int64 {
 // Acquire asks for every charge or none (G3).
 type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// 16 bytes, always set.
+	// 16 bytes; may be absent where no record is kept.
 	LeaseId []byte `protobuf:"bytes,1,opt,name=lease_id,json=leaseId,proto3" json:"lease_id,omitempty"`
 	// The credential that asked. Empty for the operator on loopback.
 	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
