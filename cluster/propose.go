@@ -13,8 +13,8 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/batch"
 	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/outcome"
-	"github.com/quorlease/quorlease/fsm"
 )
 
 const (
@@ -175,14 +175,13 @@ func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 	}
 	start := time.Now()
 	p.lastStamp = start
-	entry := &logv1.Entry{
+	// Every proposal gets a buffer of its own: raft's log cache, the replicators
+	// and the state machine all keep pointing at it (R5).
+	data, err := entry.Encode(&logv1.Entry{
 		Stamp:      int64(n.clock.Estimate()),
 		Wall:       start.UnixNano(),
 		Operations: b.Operations(),
-	}
-	// Every proposal gets a buffer of its own: raft's log cache, the replicators
-	// and the state machine all keep pointing at it (R5).
-	data, err := fsm.EncodeEntry(entry)
+	})
 	if err != nil {
 		n.fail(fmt.Errorf("%w: encode entry: %w", ErrProtected, err))
 		p.fail(b, ErrClosed)

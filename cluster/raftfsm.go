@@ -13,6 +13,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/clock"
 	"github.com/quorlease/quorlease/cluster/disk"
+	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/metrics"
 	"github.com/quorlease/quorlease/cluster/progress"
 	"github.com/quorlease/quorlease/cluster/retries"
@@ -36,6 +37,8 @@ type raftFSM struct {
 	snapshots *disk.Snapshots
 	// desk is told, under mu, which of this node's retry reports are applied.
 	desk *retries.Desk
+	// decoder is Apply's.
+	decoder entry.Decoder
 
 	mu      sync.RWMutex
 	machine *fsm.Machine
@@ -80,15 +83,15 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	if err := f.haltedBy(); err != nil {
 		return &applied{err: err}
 	}
-	entry, err := fsm.DecodeEntry(log.Data)
+	e, err := f.decoder.Decode(log.Data)
 	if err != nil {
 		return &applied{err: f.halt(fmt.Errorf("read log entry %d: %w", log.Index, err))}
 	}
 	start := time.Now()
 	f.mu.Lock()
-	results, effects := f.machine.Apply(log.Index, entry)
+	results, effects := f.machine.Apply(log.Index, e)
 	now := f.machine.Now()
-	for _, op := range entry.GetOperations() {
+	for _, op := range e.GetOperations() {
 		if report := op.GetReportRetries(); report != nil {
 			f.desk.Counter.Applied(report)
 		}
@@ -98,7 +101,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	f.sinceSnapshot.Add(int64(len(log.Data)))
 	f.metrics.Applied(time.Since(start))
 	if len(effects) > 0 {
-		f.onStep(step{index: log.Index, wall: time.Unix(0, entry.GetWall()), effects: effects})
+		f.onStep(step{index: log.Index, wall: time.Unix(0, e.GetWall()), effects: effects})
 	}
 	f.reached.Advance(log.Index)
 	return &applied{results: results}

@@ -11,6 +11,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/clock"
+	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/metrics"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
@@ -29,7 +30,7 @@ func testFSM(elapsed *time.Duration) (f *raftFSM, stopped *[]error) {
 
 func stamped(t *testing.T, index uint64, stamp time.Duration) *raft.Log {
 	t.Helper()
-	data, err := fsm.EncodeEntry(&logv1.Entry{Stamp: int64(stamp)})
+	data, err := entry.Encode(&logv1.Entry{Stamp: int64(stamp)})
 	if err != nil {
 		t.Fatal(err)
 	}

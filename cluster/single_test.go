@@ -19,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/clustertest"
 	"github.com/quorlease/quorlease/cluster/disk"
+	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/fsm"
 )
 
@@ -130,7 +131,7 @@ func appendEntry(t *testing.T, dir string, data []byte) {
 // rather than let it diverge (G9, R27).
 func TestR27UnreadableEntryStopsTheNode(t *testing.T) {
 	t.Parallel()
-	newer, err := fsm.EncodeEntry(&logv1.Entry{Stamp: 1})
+	newer, err := entry.Encode(&logv1.Entry{Stamp: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
