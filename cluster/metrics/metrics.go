@@ -10,9 +10,7 @@ import (
 	"time"
 
 	armon "github.com/armon/go-metrics"
-	armonprom "github.com/armon/go-metrics/prometheus"
 	hashi "github.com/hashicorp/go-metrics"
-	hashiprom "github.com/hashicorp/go-metrics/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -120,21 +118,14 @@ var owner atomic.Pointer[Set]
 // registerLibraries points the two metrics libraries, raft's and that of its
 // log store, at r. Both keep one global sink.
 func registerLibraries(r prometheus.Registerer) ([]prometheus.Collector, error) {
-	raftSink, err := hashiprom.NewPrometheusSinkFrom(hashiprom.PrometheusOpts{
-		Registerer: r, Name: "quorlease_raft_sink",
-	})
-	if err != nil {
+	raft, store := newLibrary("quorlease_raft"), newLibrary("quorlease_raft_boltdb")
+	if err := r.Register(raft); err != nil {
 		return nil, err
 	}
-	sinks := []prometheus.Collector{raftSink}
-	boltSink, err := armonprom.NewPrometheusSinkFrom(armonprom.PrometheusOpts{
-		Registerer: r, Name: "quorlease_raft_boltdb_sink",
-	})
-	if err != nil {
-		return sinks, err
+	if err := r.Register(store); err != nil {
+		return []prometheus.Collector{raft}, err
 	}
-	sinks = append(sinks, boltSink)
-	return sinks, pointLibraries(raftSink, boltSink)
+	return []prometheus.Collector{raft, store}, pointLibraries(raftSink{raft}, storeSink{store})
 }
 
 // pointLibraries replaces both global sinks.
