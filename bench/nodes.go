@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/quorlease/quorlease/api/codec"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
@@ -251,7 +252,9 @@ func (n *Nodes) allHealthy(ctx context.Context) bool {
 
 // Dial connects to a node on loopback, lazily.
 func Dial(address string) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address,
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.New())))
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}

@@ -88,12 +88,12 @@ func throughput(ctx context.Context, nodes *bench.Nodes, o options, out io.Write
 	if err != nil {
 		return err
 	}
-	burst := int64(1) << 40
+	burst := int64(1) << 32
 	err = bench.ApplyLimit(ctx, nodes.GRPC(leader), &quorleasev1.Limit{
 		Name: "hot", Per: []string{"key"},
 		Dimensions: []*quorleasev1.Dimension{{
 			Name:  "requests",
-			Rate:  &quorleasev1.Rate{Amount: 1_000_000, Interval: durationpb.New(time.Second)},
+			Rate:  &quorleasev1.Rate{Amount: 100, Interval: durationpb.New(time.Second)},
 			Burst: &burst,
 		}},
 	})
