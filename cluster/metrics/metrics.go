@@ -118,7 +118,7 @@ var owner atomic.Pointer[Set]
 // registerLibraries points the two metrics libraries, raft's and that of its
 // log store, at r. Both keep one global sink.
 func registerLibraries(r prometheus.Registerer) ([]prometheus.Collector, error) {
-	raft, store := newLibrary("quorlease_raft"), newLibrary("quorlease_raft_boltdb")
+	raft, store := newLibrary("quorlease_raft_sink"), newLibrary("quorlease_raft_boltdb_sink")
 	if err := r.Register(raft); err != nil {
 		return nil, err
 	}
