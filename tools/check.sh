@@ -51,7 +51,7 @@ unit() {
 # rest runs what race does not.
 rest() {
   say 'unit: the packages without goroutines'
-  go list ./... | grep -vxF "$(race_packages | sed "s|^\.|$(go list -m)|")" | xargs -d '\n' "$0" run -timeout 6m
+  go list ./... | grep -vxF "$(race_packages | sed "s|^\.|$(go list -m)|")" | xargs -d '\n' "$0" run -vet=off -timeout 6m
 }
 
 # A go statement, or a Go method call (sync.WaitGroup, errgroup), in a package's
@@ -73,7 +73,7 @@ race() {
   fi
   mapfile -t packages < <(race_packages)
   say "race: ${packages[*]}"
-  CGO_ENABLED=1 runtests -race -timeout 8m "${packages[@]}"
+  CGO_ENABLED=1 runtests -race -vet=off -timeout 8m "${packages[@]}"
 }
 
 # fuzz_one PACKAGE:TARGET DURATION fuzzes one target on one worker, so that two

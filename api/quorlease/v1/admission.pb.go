@@ -79,6 +79,9 @@ const (
 	// One committed log entry. A refusal by a retry budget is decided by the node
 	// that was asked, and has no source.
 	Source_CONSENSUS Source = 2
+	// Never on the wire: inside a client that decides by itself because nobody
+	// answers.
+	Source_LOCAL Source = 3
 )
 
 // Enum value maps for Source.
@@ -86,10 +89,12 @@ var (
 	Source_name = map[int32]string{
 		0: "SOURCE_UNSPECIFIED",
 		2: "CONSENSUS",
+		3: "LOCAL",
 	}
 	Source_value = map[string]int32{
 		"SOURCE_UNSPECIFIED": 0,
 		"CONSENSUS":          2,
+		"LOCAL":              3,
 	}
 )
 
@@ -252,6 +257,62 @@ func (LeaseState) EnumDescriptor() ([]byte, []int) {
 	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{3}
 }
 
+// FallbackMode says what a client does while nobody answers.
+type FallbackMode int32
+
+const (
+	FallbackMode_FALLBACK_MODE_UNSPECIFIED FallbackMode = 0
+	// Admit every first attempt, and retries inside the retry budget.
+	FallbackMode_OPEN_ON_LOSS FallbackMode = 1
+	// Pace at this client's share, from an empty bucket.
+	FallbackMode_SHARE_ON_LOSS FallbackMode = 2
+	// Refuse.
+	FallbackMode_CLOSED_ON_LOSS FallbackMode = 3
+)
+
+// Enum value maps for FallbackMode.
+var (
+	FallbackMode_name = map[int32]string{
+		0: "FALLBACK_MODE_UNSPECIFIED",
+		1: "OPEN_ON_LOSS",
+		2: "SHARE_ON_LOSS",
+		3: "CLOSED_ON_LOSS",
+	}
+	FallbackMode_value = map[string]int32{
+		"FALLBACK_MODE_UNSPECIFIED": 0,
+		"OPEN_ON_LOSS":              1,
+		"SHARE_ON_LOSS":             2,
+		"CLOSED_ON_LOSS":            3,
+	}
+)
+
+func (x FallbackMode) Enum() *FallbackMode {
+	p := new(FallbackMode)
+	*p = x
+	return p
+}
+
+func (x FallbackMode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FallbackMode) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_v1_admission_proto_enumTypes[4].Descriptor()
+}
+
+func (FallbackMode) Type() protoreflect.EnumType {
+	return &file_quorlease_v1_admission_proto_enumTypes[4]
+}
+
+func (x FallbackMode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FallbackMode.Descriptor instead.
+func (FallbackMode) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{4}
+}
+
 // Charge asks for amount of one dimension of one limit.
 type Charge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -340,7 +401,11 @@ type AcquireRequest struct {
 	// The lease will be settled, renewed or released.
 	Track bool `protobuf:"varint,6,opt,name=track,proto3" json:"track,omitempty"`
 	// 1 to 16, no (limit, key, dimension) twice.
-	Charges       []*Charge `protobuf:"bytes,7,rep,name=charges,proto3" json:"charges,omitempty"`
+	Charges []*Charge `protobuf:"bytes,7,rep,name=charges,proto3" json:"charges,omitempty"`
+	// The revision of the limits for which the client holds the fallback of every
+	// charged limit. Where it is the revision now the answer leaves them out.
+	// Absent: none.
+	KnownRevision *uint64 `protobuf:"varint,10,opt,name=known_revision,json=knownRevision,proto3,oneof" json:"known_revision,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -415,6 +480,13 @@ func (x *AcquireRequest) GetCharges() []*Charge {
 		return x.Charges
 	}
 	return nil
+}
+
+func (x *AcquireRequest) GetKnownRevision() uint64 {
+	if x != nil && x.KnownRevision != nil {
+		return *x.KnownRevision
+	}
+	return 0
 }
 
 type Lease struct {
@@ -669,8 +741,11 @@ type AcquireResponse struct {
 	// The same lease id was answered before.
 	RepeatedRequest bool         `protobuf:"varint,5,opt,name=repeated_request,json=repeatedRequest,proto3" json:"repeated_request,omitempty"`
 	Remaining       []*Remaining `protobuf:"bytes,7,rep,name=remaining,proto3" json:"remaining,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// One a charged limit, and the client's retry budget, unless the request's
+	// known_revision is the revision they are of.
+	Fallbacks     *Fallbacks `protobuf:"bytes,8,opt,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireResponse) Reset() {
@@ -745,6 +820,311 @@ func (x *AcquireResponse) GetRemaining() []*Remaining {
 	return nil
 }
 
+func (x *AcquireResponse) GetFallbacks() *Fallbacks {
+	if x != nil {
+		return x.Fallbacks
+	}
+	return nil
+}
+
+// Fallbacks are the rules to decide by while nobody answers.
+type Fallbacks struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The revision of the limits that they are of.
+	Revision uint64      `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
+	Limits   []*Fallback `protobuf:"bytes,2,rep,name=limits,proto3" json:"limits,omitempty"`
+	// The budget that the request's client has. Absent: none.
+	Retries       *RetryRule `protobuf:"bytes,3,opt,name=retries,proto3" json:"retries,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fallbacks) Reset() {
+	*x = Fallbacks{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fallbacks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fallbacks) ProtoMessage() {}
+
+func (x *Fallbacks) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fallbacks.ProtoReflect.Descriptor instead.
+func (*Fallbacks) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Fallbacks) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+func (x *Fallbacks) GetLimits() []*Fallback {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+func (x *Fallbacks) GetRetries() *RetryRule {
+	if x != nil {
+		return x.Retries
+	}
+	return nil
+}
+
+type Fallback struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Mode  FallbackMode           `protobuf:"varint,2,opt,name=mode,proto3,enum=quorlease.v1.FallbackMode" json:"mode,omitempty"`
+	// Of the limit, in parts per million. Absent is not 0: no share is known.
+	SharePpm *int64 `protobuf:"varint,3,opt,name=share_ppm,json=sharePpm,proto3,oneof" json:"share_ppm,omitempty"`
+	// What the share is of.
+	Dimensions []*FallbackDimension `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	// Grant always.
+	Unlimited bool `protobuf:"varint,5,opt,name=unlimited,proto3" json:"unlimited,omitempty"`
+	// Life of a lease of this limit.
+	Lease         *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fallback) Reset() {
+	*x = Fallback{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fallback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fallback) ProtoMessage() {}
+
+func (x *Fallback) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fallback.ProtoReflect.Descriptor instead.
+func (*Fallback) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Fallback) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Fallback) GetMode() FallbackMode {
+	if x != nil {
+		return x.Mode
+	}
+	return FallbackMode_FALLBACK_MODE_UNSPECIFIED
+}
+
+func (x *Fallback) GetSharePpm() int64 {
+	if x != nil && x.SharePpm != nil {
+		return *x.SharePpm
+	}
+	return 0
+}
+
+func (x *Fallback) GetDimensions() []*FallbackDimension {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
+func (x *Fallback) GetUnlimited() bool {
+	if x != nil {
+		return x.Unlimited
+	}
+	return false
+}
+
+func (x *Fallback) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+type FallbackDimension struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// amount tokens an interval, after target.
+	Amount        int64                `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	Interval      *durationpb.Duration `protobuf:"bytes,3,opt,name=interval,proto3" json:"interval,omitempty"`
+	Burst         int64                `protobuf:"varint,4,opt,name=burst,proto3" json:"burst,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FallbackDimension) Reset() {
+	*x = FallbackDimension{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FallbackDimension) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FallbackDimension) ProtoMessage() {}
+
+func (x *FallbackDimension) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FallbackDimension.ProtoReflect.Descriptor instead.
+func (*FallbackDimension) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *FallbackDimension) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *FallbackDimension) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *FallbackDimension) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *FallbackDimension) GetBurst() int64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+// RetryRule bounds how many of a client's requests may be retries.
+type RetryRule struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	MaxRetries uint32                 `protobuf:"varint,1,opt,name=max_retries,json=maxRetries,proto3" json:"max_retries,omitempty"`
+	// In hundredths of a percent.
+	MaxFractionBp int64                `protobuf:"varint,2,opt,name=max_fraction_bp,json=maxFractionBp,proto3" json:"max_fraction_bp,omitempty"`
+	Window        *durationpb.Duration `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
+	MinRequests   int64                `protobuf:"varint,4,opt,name=min_requests,json=minRequests,proto3" json:"min_requests,omitempty"`
+	RetryAfter    *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RetryRule) Reset() {
+	*x = RetryRule{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RetryRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RetryRule) ProtoMessage() {}
+
+func (x *RetryRule) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RetryRule.ProtoReflect.Descriptor instead.
+func (*RetryRule) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RetryRule) GetMaxRetries() uint32 {
+	if x != nil {
+		return x.MaxRetries
+	}
+	return 0
+}
+
+func (x *RetryRule) GetMaxFractionBp() int64 {
+	if x != nil {
+		return x.MaxFractionBp
+	}
+	return 0
+}
+
+func (x *RetryRule) GetWindow() *durationpb.Duration {
+	if x != nil {
+		return x.Window
+	}
+	return nil
+}
+
+func (x *RetryRule) GetMinRequests() int64 {
+	if x != nil {
+		return x.MinRequests
+	}
+	return 0
+}
+
+func (x *RetryRule) GetRetryAfter() *durationpb.Duration {
+	if x != nil {
+		return x.RetryAfter
+	}
+	return nil
+}
+
 // Usage is what was really used. Without limit and key it speaks of every
 // charge of the dimension.
 type Usage struct {
@@ -760,7 +1140,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -772,7 +1152,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -785,7 +1165,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Usage) GetLimit() string {
@@ -830,7 +1210,7 @@ type SettleRequest struct {
 
 func (x *SettleRequest) Reset() {
 	*x = SettleRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +1222,7 @@ func (x *SettleRequest) String() string {
 func (*SettleRequest) ProtoMessage() {}
 
 func (x *SettleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +1235,7 @@ func (x *SettleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
 func (*SettleRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SettleRequest) GetLeaseId() string {
@@ -897,7 +1277,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -909,7 +1289,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -922,7 +1302,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -994,7 +1374,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1006,7 +1386,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1019,7 +1399,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SettleResponse) GetState() LeaseState {
@@ -1060,7 +1440,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1072,7 +1452,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1085,7 +1465,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReleaseRequest) GetLeaseId() string {
@@ -1113,7 +1493,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1125,7 +1505,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1138,7 +1518,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReleaseResponse) GetState() LeaseState {
@@ -1178,7 +1558,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1190,7 +1570,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1203,7 +1583,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RenewRequest) GetLeaseId() string {
@@ -1247,7 +1627,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1639,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1652,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenewResponse) GetState() LeaseState {
@@ -1303,6 +1683,274 @@ func (x *RenewResponse) GetSettlements() []*Settlement {
 	return nil
 }
 
+type ReportRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Who the work was for.
+	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	// 32 lower-case hex digits, drawn by the client's process when it started.
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// 1 to 64, no (limit, key, dimension, class) twice.
+	Admitted      []*Admitted `protobuf:"bytes,3,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportRequest) Reset() {
+	*x = ReportRequest{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportRequest) ProtoMessage() {}
+
+func (x *ReportRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
+func (*ReportRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *ReportRequest) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ReportRequest) GetAdmitted() []*Admitted {
+	if x != nil {
+		return x.Admitted
+	}
+	return nil
+}
+
+// Admitted is what a session has admitted by itself since it began.
+type Admitted struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Limit     string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key       string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Dimension string                 `protobuf:"bytes,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Class     string                 `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
+	// Tokens, 1 to 2^53. Never less than reported before.
+	Tokens        int64 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Admitted) Reset() {
+	*x = Admitted{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Admitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Admitted) ProtoMessage() {}
+
+func (x *Admitted) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
+func (*Admitted) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Admitted) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Admitted) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Admitted) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *Admitted) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *Admitted) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+type ReportResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// By position.
+	Booked []*Booked `protobuf:"bytes,1,rep,name=booked,proto3" json:"booked,omitempty"`
+	// Nothing was new.
+	RepeatedRequest bool `protobuf:"varint,2,opt,name=repeated_request,json=repeatedRequest,proto3" json:"repeated_request,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *ReportResponse) Reset() {
+	*x = ReportResponse{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportResponse) ProtoMessage() {}
+
+func (x *ReportResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
+func (*ReportResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ReportResponse) GetBooked() []*Booked {
+	if x != nil {
+		return x.Booked
+	}
+	return nil
+}
+
+func (x *ReportResponse) GetRepeatedRequest() bool {
+	if x != nil {
+		return x.RepeatedRequest
+	}
+	return false
+}
+
+// Booked is what a report changed.
+type Booked struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens that were not reported before.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The part of them that the bucket could not pay.
+	Debt int64 `protobuf:"varint,2,opt,name=debt,proto3" json:"debt,omitempty"`
+	// The part beyond max_debt: written off, and logged.
+	WrittenOff int64 `protobuf:"varint,3,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	// The limit or dimension is no more: nothing was booked.
+	Gone          bool `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Booked) Reset() {
+	*x = Booked{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Booked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Booked) ProtoMessage() {}
+
+func (x *Booked) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Booked.ProtoReflect.Descriptor instead.
+func (*Booked) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Booked) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Booked) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *Booked) GetWrittenOff() int64 {
+	if x != nil {
+		return x.WrittenOff
+	}
+	return 0
+}
+
+func (x *Booked) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
 type PeekRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
@@ -1314,7 +1962,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1326,7 +1974,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1339,7 +1987,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *PeekRequest) GetClient() string {
@@ -1375,7 +2023,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +2035,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +2048,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *PeekResponse) GetDecision() Decision {
@@ -1437,7 +2085,7 @@ type SessionRequest struct {
 
 func (x *SessionRequest) Reset() {
 	*x = SessionRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1449,7 +2097,7 @@ func (x *SessionRequest) String() string {
 func (*SessionRequest) ProtoMessage() {}
 
 func (x *SessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1462,7 +2110,7 @@ func (x *SessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRequest.ProtoReflect.Descriptor instead.
 func (*SessionRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SessionRequest) GetKind() isSessionRequest_Kind {
@@ -1519,7 +2167,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +2179,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +2192,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Hello) GetClient() string {
@@ -1570,7 +2218,7 @@ type RequestItems struct {
 
 func (x *RequestItems) Reset() {
 	*x = RequestItems{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1582,7 +2230,7 @@ func (x *RequestItems) String() string {
 func (*RequestItems) ProtoMessage() {}
 
 func (x *RequestItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1595,7 +2243,7 @@ func (x *RequestItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestItems.ProtoReflect.Descriptor instead.
 func (*RequestItems) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *RequestItems) GetItems() []*RequestItem {
@@ -1628,7 +2276,7 @@ type RequestItem struct {
 
 func (x *RequestItem) Reset() {
 	*x = RequestItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1640,7 +2288,7 @@ func (x *RequestItem) String() string {
 func (*RequestItem) ProtoMessage() {}
 
 func (x *RequestItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1653,7 +2301,7 @@ func (x *RequestItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestItem.ProtoReflect.Descriptor instead.
 func (*RequestItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *RequestItem) GetSeq() uint64 {
@@ -1781,7 +2429,7 @@ type CancelItem struct {
 
 func (x *CancelItem) Reset() {
 	*x = CancelItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1793,7 +2441,7 @@ func (x *CancelItem) String() string {
 func (*CancelItem) ProtoMessage() {}
 
 func (x *CancelItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1806,7 +2454,7 @@ func (x *CancelItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelItem.ProtoReflect.Descriptor instead.
 func (*CancelItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{28}
 }
 
 type SessionResponse struct {
@@ -1821,7 +2469,7 @@ type SessionResponse struct {
 
 func (x *SessionResponse) Reset() {
 	*x = SessionResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1833,7 +2481,7 @@ func (x *SessionResponse) String() string {
 func (*SessionResponse) ProtoMessage() {}
 
 func (x *SessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1846,7 +2494,7 @@ func (x *SessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResponse.ProtoReflect.Descriptor instead.
 func (*SessionResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SessionResponse) GetKind() isSessionResponse_Kind {
@@ -1884,7 +2532,7 @@ type ResponseItems struct {
 
 func (x *ResponseItems) Reset() {
 	*x = ResponseItems{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1896,7 +2544,7 @@ func (x *ResponseItems) String() string {
 func (*ResponseItems) ProtoMessage() {}
 
 func (x *ResponseItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1909,7 +2557,7 @@ func (x *ResponseItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseItems.ProtoReflect.Descriptor instead.
 func (*ResponseItems) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{22}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ResponseItems) GetItems() []*ResponseItem {
@@ -1938,7 +2586,7 @@ type ResponseItem struct {
 
 func (x *ResponseItem) Reset() {
 	*x = ResponseItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1950,7 +2598,7 @@ func (x *ResponseItem) String() string {
 func (*ResponseItem) ProtoMessage() {}
 
 func (x *ResponseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1963,7 +2611,7 @@ func (x *ResponseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseItem.ProtoReflect.Descriptor instead.
 func (*ResponseItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ResponseItem) GetSeq() uint64 {
@@ -2084,14 +2732,17 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x04 \x01(\x03R\x06amount\"\xb9\x01\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\"\xf8\x01\n" +
 	"\x0eAcquireRequest\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\tR\aleaseId\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12\x14\n" +
 	"\x05class\x18\x03 \x01(\tR\x05class\x12\x18\n" +
 	"\aattempt\x18\x04 \x01(\rR\aattempt\x12\x14\n" +
 	"\x05track\x18\x06 \x01(\bR\x05track\x12.\n" +
-	"\acharges\x18\a \x03(\v2\x14.quorlease.v1.ChargeR\acharges\"\xbe\x01\n" +
+	"\acharges\x18\a \x03(\v2\x14.quorlease.v1.ChargeR\acharges\x12*\n" +
+	"\x0eknown_revision\x18\n" +
+	" \x01(\x04H\x00R\rknownRevision\x88\x01\x01B\x11\n" +
+	"\x0f_known_revision\"\xbe\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
 	"\acharges\x18\x02 \x03(\v2\x14.quorlease.v1.ChargeR\acharges\x12+\n" +
@@ -2111,14 +2762,43 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xb0\x02\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xe7\x02\n" +
 	"\x0fAcquireResponse\x122\n" +
 	"\bdecision\x18\x01 \x01(\x0e2\x16.quorlease.v1.DecisionR\bdecision\x12)\n" +
 	"\x05lease\x18\x02 \x01(\v2\x13.quorlease.v1.LeaseR\x05lease\x12.\n" +
 	"\adenials\x18\x03 \x03(\v2\x14.quorlease.v1.DenialR\adenials\x12,\n" +
 	"\x06source\x18\x04 \x01(\x0e2\x14.quorlease.v1.SourceR\x06source\x12)\n" +
 	"\x10repeated_request\x18\x05 \x01(\bR\x0frepeatedRequest\x125\n" +
-	"\tremaining\x18\a \x03(\v2\x17.quorlease.v1.RemainingR\tremaining\"a\n" +
+	"\tremaining\x18\a \x03(\v2\x17.quorlease.v1.RemainingR\tremaining\x125\n" +
+	"\tfallbacks\x18\b \x01(\v2\x17.quorlease.v1.FallbacksR\tfallbacks\"\x8a\x01\n" +
+	"\tFallbacks\x12\x1a\n" +
+	"\brevision\x18\x01 \x01(\x04R\brevision\x12.\n" +
+	"\x06limits\x18\x02 \x03(\v2\x16.quorlease.v1.FallbackR\x06limits\x121\n" +
+	"\aretries\x18\x03 \x01(\v2\x17.quorlease.v1.RetryRuleR\aretries\"\x90\x02\n" +
+	"\bFallback\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12.\n" +
+	"\x04mode\x18\x02 \x01(\x0e2\x1a.quorlease.v1.FallbackModeR\x04mode\x12 \n" +
+	"\tshare_ppm\x18\x03 \x01(\x03H\x00R\bsharePpm\x88\x01\x01\x12?\n" +
+	"\n" +
+	"dimensions\x18\x04 \x03(\v2\x1f.quorlease.v1.FallbackDimensionR\n" +
+	"dimensions\x12\x1c\n" +
+	"\tunlimited\x18\x05 \x01(\bR\tunlimited\x12/\n" +
+	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05leaseB\f\n" +
+	"\n" +
+	"_share_ppm\"\x8c\x01\n" +
+	"\x11FallbackDimension\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\x03R\x06amount\x125\n" +
+	"\binterval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x14\n" +
+	"\x05burst\x18\x04 \x01(\x03R\x05burst\"\xe6\x01\n" +
+	"\tRetryRule\x12\x1f\n" +
+	"\vmax_retries\x18\x01 \x01(\rR\n" +
+	"maxRetries\x12&\n" +
+	"\x0fmax_fraction_bp\x18\x02 \x01(\x03R\rmaxFractionBp\x121\n" +
+	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12!\n" +
+	"\fmin_requests\x18\x04 \x01(\x03R\vminRequests\x12:\n" +
+	"\vretry_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"retryAfter\"a\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
@@ -2160,7 +2840,27 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.quorlease.v1.LeaseStateR\x05state\x12)\n" +
 	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12:\n" +
-	"\vsettlements\x18\x04 \x03(\v2\x18.quorlease.v1.SettlementR\vsettlements\"k\n" +
+	"\vsettlements\x18\x04 \x03(\v2\x18.quorlease.v1.SettlementR\vsettlements\"z\n" +
+	"\rReportRequest\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x122\n" +
+	"\badmitted\x18\x03 \x03(\v2\x16.quorlease.v1.AdmittedR\badmitted\"~\n" +
+	"\bAdmitted\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
+	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"i\n" +
+	"\x0eReportResponse\x12,\n" +
+	"\x06booked\x18\x01 \x03(\v2\x14.quorlease.v1.BookedR\x06booked\x12)\n" +
+	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\"i\n" +
+	"\x06Booked\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x12\n" +
+	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x1f\n" +
+	"\vwritten_off\x18\x03 \x01(\x03R\n" +
+	"writtenOff\x12\x12\n" +
+	"\x04gone\x18\x04 \x01(\bR\x04gone\"k\n" +
 	"\vPeekRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12.\n" +
@@ -2209,10 +2909,11 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aGRANTED\x10\x01\x12\n" +
 	"\n" +
-	"\x06DENIED\x10\x02*/\n" +
+	"\x06DENIED\x10\x02*:\n" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\r\n" +
-	"\tCONSENSUS\x10\x02*\x97\x01\n" +
+	"\tCONSENSUS\x10\x02\x12\t\n" +
+	"\x05LOCAL\x10\x03*\x97\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04RATE\x10\x01\x12\x11\n" +
@@ -2230,12 +2931,18 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x04OPEN\x10\x01\x12\v\n" +
 	"\aSETTLED\x10\x02\x12\f\n" +
 	"\bRELEASED\x10\x03\x12\v\n" +
-	"\aEXPIRED\x10\x042\xad\x03\n" +
+	"\aEXPIRED\x10\x04*f\n" +
+	"\fFallbackMode\x12\x1d\n" +
+	"\x19FALLBACK_MODE_UNSPECIFIED\x10\x00\x12\x10\n" +
+	"\fOPEN_ON_LOSS\x10\x01\x12\x11\n" +
+	"\rSHARE_ON_LOSS\x10\x02\x12\x12\n" +
+	"\x0eCLOSED_ON_LOSS\x10\x032\xf2\x03\n" +
 	"\tAdmission\x12F\n" +
 	"\aAcquire\x12\x1c.quorlease.v1.AcquireRequest\x1a\x1d.quorlease.v1.AcquireResponse\x12C\n" +
 	"\x06Settle\x12\x1b.quorlease.v1.SettleRequest\x1a\x1c.quorlease.v1.SettleResponse\x12F\n" +
 	"\aRelease\x12\x1c.quorlease.v1.ReleaseRequest\x1a\x1d.quorlease.v1.ReleaseResponse\x12@\n" +
-	"\x05Renew\x12\x1a.quorlease.v1.RenewRequest\x1a\x1b.quorlease.v1.RenewResponse\x12=\n" +
+	"\x05Renew\x12\x1a.quorlease.v1.RenewRequest\x1a\x1b.quorlease.v1.RenewResponse\x12C\n" +
+	"\x06Report\x12\x1b.quorlease.v1.ReportRequest\x1a\x1c.quorlease.v1.ReportResponse\x12=\n" +
 	"\x04Peek\x12\x19.quorlease.v1.PeekRequest\x1a\x1a.quorlease.v1.PeekResponse\x12J\n" +
 	"\aSession\x12\x1c.quorlease.v1.SessionRequest\x1a\x1d.quorlease.v1.SessionResponse(\x010\x01B=Z;github.com/quorlease/quorlease/api/quorlease/v1;quorleasev1b\x06proto3"
 
@@ -2251,103 +2958,125 @@ func file_quorlease_v1_admission_proto_rawDescGZIP() []byte {
 	return file_quorlease_v1_admission_proto_rawDescData
 }
 
-var file_quorlease_v1_admission_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorlease_v1_admission_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_quorlease_v1_admission_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_quorlease_v1_admission_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_quorlease_v1_admission_proto_goTypes = []any{
 	(Decision)(0),               // 0: quorlease.v1.Decision
 	(Source)(0),                 // 1: quorlease.v1.Source
 	(Reason)(0),                 // 2: quorlease.v1.Reason
 	(LeaseState)(0),             // 3: quorlease.v1.LeaseState
-	(*Charge)(nil),              // 4: quorlease.v1.Charge
-	(*AcquireRequest)(nil),      // 5: quorlease.v1.AcquireRequest
-	(*Lease)(nil),               // 6: quorlease.v1.Lease
-	(*Denial)(nil),              // 7: quorlease.v1.Denial
-	(*Remaining)(nil),           // 8: quorlease.v1.Remaining
-	(*AcquireResponse)(nil),     // 9: quorlease.v1.AcquireResponse
-	(*Usage)(nil),               // 10: quorlease.v1.Usage
-	(*SettleRequest)(nil),       // 11: quorlease.v1.SettleRequest
-	(*Settlement)(nil),          // 12: quorlease.v1.Settlement
-	(*SettleResponse)(nil),      // 13: quorlease.v1.SettleResponse
-	(*ReleaseRequest)(nil),      // 14: quorlease.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),     // 15: quorlease.v1.ReleaseResponse
-	(*RenewRequest)(nil),        // 16: quorlease.v1.RenewRequest
-	(*RenewResponse)(nil),       // 17: quorlease.v1.RenewResponse
-	(*PeekRequest)(nil),         // 18: quorlease.v1.PeekRequest
-	(*PeekResponse)(nil),        // 19: quorlease.v1.PeekResponse
-	(*SessionRequest)(nil),      // 20: quorlease.v1.SessionRequest
-	(*Hello)(nil),               // 21: quorlease.v1.Hello
-	(*RequestItems)(nil),        // 22: quorlease.v1.RequestItems
-	(*RequestItem)(nil),         // 23: quorlease.v1.RequestItem
-	(*CancelItem)(nil),          // 24: quorlease.v1.CancelItem
-	(*SessionResponse)(nil),     // 25: quorlease.v1.SessionResponse
-	(*ResponseItems)(nil),       // 26: quorlease.v1.ResponseItems
-	(*ResponseItem)(nil),        // 27: quorlease.v1.ResponseItem
-	(*durationpb.Duration)(nil), // 28: google.protobuf.Duration
-	(*status.Status)(nil),       // 29: google.rpc.Status
+	(FallbackMode)(0),           // 4: quorlease.v1.FallbackMode
+	(*Charge)(nil),              // 5: quorlease.v1.Charge
+	(*AcquireRequest)(nil),      // 6: quorlease.v1.AcquireRequest
+	(*Lease)(nil),               // 7: quorlease.v1.Lease
+	(*Denial)(nil),              // 8: quorlease.v1.Denial
+	(*Remaining)(nil),           // 9: quorlease.v1.Remaining
+	(*AcquireResponse)(nil),     // 10: quorlease.v1.AcquireResponse
+	(*Fallbacks)(nil),           // 11: quorlease.v1.Fallbacks
+	(*Fallback)(nil),            // 12: quorlease.v1.Fallback
+	(*FallbackDimension)(nil),   // 13: quorlease.v1.FallbackDimension
+	(*RetryRule)(nil),           // 14: quorlease.v1.RetryRule
+	(*Usage)(nil),               // 15: quorlease.v1.Usage
+	(*SettleRequest)(nil),       // 16: quorlease.v1.SettleRequest
+	(*Settlement)(nil),          // 17: quorlease.v1.Settlement
+	(*SettleResponse)(nil),      // 18: quorlease.v1.SettleResponse
+	(*ReleaseRequest)(nil),      // 19: quorlease.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),     // 20: quorlease.v1.ReleaseResponse
+	(*RenewRequest)(nil),        // 21: quorlease.v1.RenewRequest
+	(*RenewResponse)(nil),       // 22: quorlease.v1.RenewResponse
+	(*ReportRequest)(nil),       // 23: quorlease.v1.ReportRequest
+	(*Admitted)(nil),            // 24: quorlease.v1.Admitted
+	(*ReportResponse)(nil),      // 25: quorlease.v1.ReportResponse
+	(*Booked)(nil),              // 26: quorlease.v1.Booked
+	(*PeekRequest)(nil),         // 27: quorlease.v1.PeekRequest
+	(*PeekResponse)(nil),        // 28: quorlease.v1.PeekResponse
+	(*SessionRequest)(nil),      // 29: quorlease.v1.SessionRequest
+	(*Hello)(nil),               // 30: quorlease.v1.Hello
+	(*RequestItems)(nil),        // 31: quorlease.v1.RequestItems
+	(*RequestItem)(nil),         // 32: quorlease.v1.RequestItem
+	(*CancelItem)(nil),          // 33: quorlease.v1.CancelItem
+	(*SessionResponse)(nil),     // 34: quorlease.v1.SessionResponse
+	(*ResponseItems)(nil),       // 35: quorlease.v1.ResponseItems
+	(*ResponseItem)(nil),        // 36: quorlease.v1.ResponseItem
+	(*durationpb.Duration)(nil), // 37: google.protobuf.Duration
+	(*status.Status)(nil),       // 38: google.rpc.Status
 }
 var file_quorlease_v1_admission_proto_depIdxs = []int32{
-	4,  // 0: quorlease.v1.AcquireRequest.charges:type_name -> quorlease.v1.Charge
-	4,  // 1: quorlease.v1.Lease.charges:type_name -> quorlease.v1.Charge
-	28, // 2: quorlease.v1.Lease.ttl:type_name -> google.protobuf.Duration
+	5,  // 0: quorlease.v1.AcquireRequest.charges:type_name -> quorlease.v1.Charge
+	5,  // 1: quorlease.v1.Lease.charges:type_name -> quorlease.v1.Charge
+	37, // 2: quorlease.v1.Lease.ttl:type_name -> google.protobuf.Duration
 	3,  // 3: quorlease.v1.Lease.state:type_name -> quorlease.v1.LeaseState
 	2,  // 4: quorlease.v1.Denial.reason:type_name -> quorlease.v1.Reason
-	28, // 5: quorlease.v1.Denial.retry_after:type_name -> google.protobuf.Duration
-	28, // 6: quorlease.v1.Denial.frees_in:type_name -> google.protobuf.Duration
+	37, // 5: quorlease.v1.Denial.retry_after:type_name -> google.protobuf.Duration
+	37, // 6: quorlease.v1.Denial.frees_in:type_name -> google.protobuf.Duration
 	0,  // 7: quorlease.v1.AcquireResponse.decision:type_name -> quorlease.v1.Decision
-	6,  // 8: quorlease.v1.AcquireResponse.lease:type_name -> quorlease.v1.Lease
-	7,  // 9: quorlease.v1.AcquireResponse.denials:type_name -> quorlease.v1.Denial
+	7,  // 8: quorlease.v1.AcquireResponse.lease:type_name -> quorlease.v1.Lease
+	8,  // 9: quorlease.v1.AcquireResponse.denials:type_name -> quorlease.v1.Denial
 	1,  // 10: quorlease.v1.AcquireResponse.source:type_name -> quorlease.v1.Source
-	8,  // 11: quorlease.v1.AcquireResponse.remaining:type_name -> quorlease.v1.Remaining
-	10, // 12: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 13: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
-	12, // 14: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
-	28, // 15: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
-	3,  // 16: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
-	12, // 17: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
-	28, // 18: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	10, // 19: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 20: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
-	28, // 21: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	12, // 22: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
-	4,  // 23: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
-	0,  // 24: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
-	7,  // 25: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
-	8,  // 26: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
-	21, // 27: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
-	22, // 28: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
-	23, // 29: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
-	28, // 30: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
-	5,  // 31: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
-	11, // 32: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
-	14, // 33: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
-	16, // 34: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
-	18, // 35: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
-	24, // 36: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
-	26, // 37: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
-	27, // 38: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
-	9,  // 39: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
-	13, // 40: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
-	15, // 41: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
-	17, // 42: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
-	19, // 43: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
-	29, // 44: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
-	5,  // 45: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
-	11, // 46: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
-	14, // 47: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
-	16, // 48: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
-	18, // 49: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
-	20, // 50: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
-	9,  // 51: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
-	13, // 52: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
-	15, // 53: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
-	17, // 54: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
-	19, // 55: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
-	25, // 56: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
-	51, // [51:57] is the sub-list for method output_type
-	45, // [45:51] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	9,  // 11: quorlease.v1.AcquireResponse.remaining:type_name -> quorlease.v1.Remaining
+	11, // 12: quorlease.v1.AcquireResponse.fallbacks:type_name -> quorlease.v1.Fallbacks
+	12, // 13: quorlease.v1.Fallbacks.limits:type_name -> quorlease.v1.Fallback
+	14, // 14: quorlease.v1.Fallbacks.retries:type_name -> quorlease.v1.RetryRule
+	4,  // 15: quorlease.v1.Fallback.mode:type_name -> quorlease.v1.FallbackMode
+	13, // 16: quorlease.v1.Fallback.dimensions:type_name -> quorlease.v1.FallbackDimension
+	37, // 17: quorlease.v1.Fallback.lease:type_name -> google.protobuf.Duration
+	37, // 18: quorlease.v1.FallbackDimension.interval:type_name -> google.protobuf.Duration
+	37, // 19: quorlease.v1.RetryRule.window:type_name -> google.protobuf.Duration
+	37, // 20: quorlease.v1.RetryRule.retry_after:type_name -> google.protobuf.Duration
+	15, // 21: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 22: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
+	17, // 23: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
+	37, // 24: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
+	3,  // 25: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
+	17, // 26: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
+	37, // 27: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	15, // 28: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 29: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
+	37, // 30: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	17, // 31: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
+	24, // 32: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
+	26, // 33: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
+	5,  // 34: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
+	0,  // 35: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
+	8,  // 36: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
+	9,  // 37: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
+	30, // 38: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
+	31, // 39: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
+	32, // 40: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
+	37, // 41: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
+	6,  // 42: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
+	16, // 43: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
+	19, // 44: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
+	21, // 45: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
+	27, // 46: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
+	33, // 47: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
+	35, // 48: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
+	36, // 49: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
+	10, // 50: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
+	18, // 51: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
+	20, // 52: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
+	22, // 53: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
+	28, // 54: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
+	38, // 55: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
+	6,  // 56: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
+	16, // 57: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
+	19, // 58: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
+	21, // 59: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
+	23, // 60: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
+	27, // 61: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
+	29, // 62: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
+	10, // 63: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
+	18, // 64: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
+	20, // 65: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
+	22, // 66: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
+	25, // 67: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
+	28, // 68: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
+	34, // 69: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
+	63, // [63:70] is the sub-list for method output_type
+	56, // [56:63] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_admission_proto_init() }
@@ -2355,11 +3084,13 @@ func file_quorlease_v1_admission_proto_init() {
 	if File_quorlease_v1_admission_proto != nil {
 		return
 	}
-	file_quorlease_v1_admission_proto_msgTypes[16].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[1].OneofWrappers = []any{}
+	file_quorlease_v1_admission_proto_msgTypes[7].OneofWrappers = []any{}
+	file_quorlease_v1_admission_proto_msgTypes[24].OneofWrappers = []any{
 		(*SessionRequest_Hello)(nil),
 		(*SessionRequest_Items)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[19].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[27].OneofWrappers = []any{
 		(*RequestItem_Acquire)(nil),
 		(*RequestItem_Settle)(nil),
 		(*RequestItem_Release)(nil),
@@ -2367,10 +3098,10 @@ func file_quorlease_v1_admission_proto_init() {
 		(*RequestItem_Peek)(nil),
 		(*RequestItem_Cancel)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[21].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[29].OneofWrappers = []any{
 		(*SessionResponse_Items)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[23].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[31].OneofWrappers = []any{
 		(*ResponseItem_Acquire)(nil),
 		(*ResponseItem_Settle)(nil),
 		(*ResponseItem_Release)(nil),
@@ -2383,8 +3114,8 @@ func file_quorlease_v1_admission_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_admission_proto_rawDesc), len(file_quorlease_v1_admission_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   24,
+			NumEnums:      5,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -23,6 +23,7 @@ const (
 	Admission_Settle_FullMethodName  = "/quorlease.v1.Admission/Settle"
 	Admission_Release_FullMethodName = "/quorlease.v1.Admission/Release"
 	Admission_Renew_FullMethodName   = "/quorlease.v1.Admission/Renew"
+	Admission_Report_FullMethodName  = "/quorlease.v1.Admission/Report"
 	Admission_Peek_FullMethodName    = "/quorlease.v1.Admission/Peek"
 	Admission_Session_FullMethodName = "/quorlease.v1.Admission/Session"
 )
@@ -44,6 +45,9 @@ type AdmissionClient interface {
 	// Renew prolongs the time to settle a tracked lease, never the time to
 	// spend it.
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
+	// Report tells what a client admitted by itself while nobody answered. The
+	// counts are cumulative, so that loss, repetition and order do no harm.
+	Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error)
 	// Peek says what an acquire would find. It changes nothing.
 	Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error)
 	// Session carries many operations of many callers over one stream. The
@@ -100,6 +104,16 @@ func (c *admissionClient) Renew(ctx context.Context, in *RenewRequest, opts ...g
 	return out, nil
 }
 
+func (c *admissionClient) Report(ctx context.Context, in *ReportRequest, opts ...grpc.CallOption) (*ReportResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ReportResponse)
+	err := c.cc.Invoke(ctx, Admission_Report_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *admissionClient) Peek(ctx context.Context, in *PeekRequest, opts ...grpc.CallOption) (*PeekResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(PeekResponse)
@@ -140,6 +154,9 @@ type AdmissionServer interface {
 	// Renew prolongs the time to settle a tracked lease, never the time to
 	// spend it.
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
+	// Report tells what a client admitted by itself while nobody answered. The
+	// counts are cumulative, so that loss, repetition and order do no harm.
+	Report(context.Context, *ReportRequest) (*ReportResponse, error)
 	// Peek says what an acquire would find. It changes nothing.
 	Peek(context.Context, *PeekRequest) (*PeekResponse, error)
 	// Session carries many operations of many callers over one stream. The
@@ -167,6 +184,9 @@ func (UnimplementedAdmissionServer) Release(context.Context, *ReleaseRequest) (*
 }
 func (UnimplementedAdmissionServer) Renew(context.Context, *RenewRequest) (*RenewResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Renew not implemented")
+}
+func (UnimplementedAdmissionServer) Report(context.Context, *ReportRequest) (*ReportResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Report not implemented")
 }
 func (UnimplementedAdmissionServer) Peek(context.Context, *PeekRequest) (*PeekResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Peek not implemented")
@@ -267,6 +287,24 @@ func _Admission_Renew_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Admission_Report_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReportRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdmissionServer).Report(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Admission_Report_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdmissionServer).Report(ctx, req.(*ReportRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Admission_Peek_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PeekRequest)
 	if err := dec(in); err != nil {
@@ -314,6 +352,10 @@ var Admission_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Renew",
 			Handler:    _Admission_Renew_Handler,
+		},
+		{
+			MethodName: "Report",
+			Handler:    _Admission_Report_Handler,
 		},
 		{
 			MethodName: "Peek",

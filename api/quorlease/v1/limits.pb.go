@@ -242,9 +242,14 @@ type Limit struct {
 	// Life of a lease, 1 ms to 24 h. Absent: 5 s.
 	Lease *durationpb.Duration `protobuf:"bytes,8,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Absent: 100000.
-	MaxKeys       *int64 `protobuf:"varint,9,opt,name=max_keys,json=maxKeys,proto3,oneof" json:"max_keys,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxKeys *int64 `protobuf:"varint,9,opt,name=max_keys,json=maxKeys,proto3,oneof" json:"max_keys,omitempty"`
+	// What clients do while nobody answers. Unspecified: OPEN_ON_LOSS.
+	OnQuorumLoss FallbackMode `protobuf:"varint,10,opt,name=on_quorum_loss,json=onQuorumLoss,proto3,enum=quorlease.v1.FallbackMode" json:"on_quorum_loss,omitempty"`
+	// With SHARE_ON_LOSS what each client may use, in hundredths of a percent of
+	// the limit, 0 to 10000. Absent: unknown.
+	FallbackShareBp *int64 `protobuf:"varint,11,opt,name=fallback_share_bp,json=fallbackShareBp,proto3,oneof" json:"fallback_share_bp,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -336,6 +341,20 @@ func (x *Limit) GetLease() *durationpb.Duration {
 func (x *Limit) GetMaxKeys() int64 {
 	if x != nil && x.MaxKeys != nil {
 		return *x.MaxKeys
+	}
+	return 0
+}
+
+func (x *Limit) GetOnQuorumLoss() FallbackMode {
+	if x != nil {
+		return x.OnQuorumLoss
+	}
+	return FallbackMode_FALLBACK_MODE_UNSPECIFIED
+}
+
+func (x *Limit) GetFallbackShareBp() int64 {
+	if x != nil && x.FallbackShareBp != nil {
+		return *x.FallbackShareBp
 	}
 	return 0
 }
@@ -1120,7 +1139,10 @@ type LimitsInspectResponse struct {
 	// Keys of this limit now.
 	Keys int64 `protobuf:"varint,6,opt,name=keys,proto3" json:"keys,omitempty"`
 	// Leases of this limit and key that are open.
-	OpenLeases    int64 `protobuf:"varint,7,opt,name=open_leases,json=openLeases,proto3" json:"open_leases,omitempty"`
+	OpenLeases int64 `protobuf:"varint,7,opt,name=open_leases,json=openLeases,proto3" json:"open_leases,omitempty"`
+	// What clients reported to have admitted while nobody answered, the latest
+	// first, at most 100.
+	Reports       []*ReportState `protobuf:"bytes,8,rep,name=reports,proto3" json:"reports,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1204,6 +1226,101 @@ func (x *LimitsInspectResponse) GetOpenLeases() int64 {
 	return 0
 }
 
+func (x *LimitsInspectResponse) GetReports() []*ReportState {
+	if x != nil {
+		return x.Reports
+	}
+	return nil
+}
+
+// ReportState is what one client session has reported of one bucket.
+type ReportState struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Client    string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	SessionId string                 `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	Dimension string                 `protobuf:"bytes,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Class     string                 `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
+	// Tokens since the session began, all of them booked.
+	Tokens int64 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Authority time of the last report that added something, nanoseconds since the
+	// cluster began.
+	At            int64 `protobuf:"varint,6,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportState) Reset() {
+	*x = ReportState{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportState) ProtoMessage() {}
+
+func (x *ReportState) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportState.ProtoReflect.Descriptor instead.
+func (*ReportState) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *ReportState) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *ReportState) GetSessionId() string {
+	if x != nil {
+		return x.SessionId
+	}
+	return ""
+}
+
+func (x *ReportState) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *ReportState) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *ReportState) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *ReportState) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
 type LimitsAdjustRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Limit     string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -1222,7 +1339,7 @@ type LimitsAdjustRequest struct {
 
 func (x *LimitsAdjustRequest) Reset() {
 	*x = LimitsAdjustRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1234,7 +1351,7 @@ func (x *LimitsAdjustRequest) String() string {
 func (*LimitsAdjustRequest) ProtoMessage() {}
 
 func (x *LimitsAdjustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1247,7 +1364,7 @@ func (x *LimitsAdjustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsAdjustRequest.ProtoReflect.Descriptor instead.
 func (*LimitsAdjustRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LimitsAdjustRequest) GetLimit() string {
@@ -1329,7 +1446,7 @@ type LimitsAdjustResponse struct {
 
 func (x *LimitsAdjustResponse) Reset() {
 	*x = LimitsAdjustResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1341,7 +1458,7 @@ func (x *LimitsAdjustResponse) String() string {
 func (*LimitsAdjustResponse) ProtoMessage() {}
 
 func (x *LimitsAdjustResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1354,7 +1471,7 @@ func (x *LimitsAdjustResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsAdjustResponse.ProtoReflect.Descriptor instead.
 func (*LimitsAdjustResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *LimitsAdjustResponse) GetBefore() *Remaining {
@@ -1382,7 +1499,7 @@ type LimitsHistoryRequest struct {
 
 func (x *LimitsHistoryRequest) Reset() {
 	*x = LimitsHistoryRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1394,7 +1511,7 @@ func (x *LimitsHistoryRequest) String() string {
 func (*LimitsHistoryRequest) ProtoMessage() {}
 
 func (x *LimitsHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1407,7 +1524,7 @@ func (x *LimitsHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsHistoryRequest.ProtoReflect.Descriptor instead.
 func (*LimitsHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *LimitsHistoryRequest) GetLimit() uint32 {
@@ -1436,7 +1553,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1565,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1578,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -1501,7 +1618,7 @@ type LimitsHistoryResponse struct {
 
 func (x *LimitsHistoryResponse) Reset() {
 	*x = LimitsHistoryResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1630,7 @@ func (x *LimitsHistoryResponse) String() string {
 func (*LimitsHistoryResponse) ProtoMessage() {}
 
 func (x *LimitsHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1643,7 @@ func (x *LimitsHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsHistoryResponse.ProtoReflect.Descriptor instead.
 func (*LimitsHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LimitsHistoryResponse) GetRevisions() []*Revision {
@@ -1557,7 +1674,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bshare_bp\x18\x02 \x01(\x03R\ashareBp\x12\x1e\n" +
 	"\bburst_bp\x18\x03 \x01(\x03H\x00R\aburstBp\x88\x01\x01B\v\n" +
-	"\t_burst_bp\"\xd7\x02\n" +
+	"\t_burst_bp\"\xe0\x03\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03per\x18\x02 \x03(\tR\x03per\x12\x1c\n" +
@@ -1569,10 +1686,14 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\ttarget_bp\x18\x06 \x01(\x03H\x00R\btargetBp\x88\x01\x01\x12\x14\n" +
 	"\x05exact\x18\a \x01(\bR\x05exact\x12/\n" +
 	"\x05lease\x18\b \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12\x1e\n" +
-	"\bmax_keys\x18\t \x01(\x03H\x01R\amaxKeys\x88\x01\x01B\f\n" +
+	"\bmax_keys\x18\t \x01(\x03H\x01R\amaxKeys\x88\x01\x01\x12@\n" +
+	"\x0eon_quorum_loss\x18\n" +
+	" \x01(\x0e2\x1a.quorlease.v1.FallbackModeR\fonQuorumLoss\x12/\n" +
+	"\x11fallback_share_bp\x18\v \x01(\x03H\x02R\x0ffallbackShareBp\x88\x01\x01B\f\n" +
 	"\n" +
 	"_target_bpB\v\n" +
-	"\t_max_keys\"\xd8\x02\n" +
+	"\t_max_keysB\x14\n" +
+	"\x12_fallback_share_bp\"\xd8\x02\n" +
 	"\vRetryBudget\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12$\n" +
@@ -1640,7 +1761,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x12\n" +
 	"\x04debt\x18\x03 \x01(\x03R\x04debt\x12\x1b\n" +
 	"\tsub_burst\x18\x04 \x01(\x03R\bsubBurst\x12'\n" +
-	"\x0feffective_burst\x18\x05 \x01(\x03R\x0eeffectiveBurst\"\xe4\x01\n" +
+	"\x0feffective_burst\x18\x05 \x01(\x03R\x0eeffectiveBurst\"\x99\x02\n" +
 	"\x15LimitsInspectResponse\x12)\n" +
 	"\x05limit\x18\x01 \x01(\v2\x13.quorlease.v1.LimitR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -1649,7 +1770,16 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\abuckets\x18\x05 \x03(\v2\x19.quorlease.v1.BucketStateR\abuckets\x12\x12\n" +
 	"\x04keys\x18\x06 \x01(\x03R\x04keys\x12\x1f\n" +
 	"\vopen_leases\x18\a \x01(\x03R\n" +
-	"openLeases\"\xa9\x01\n" +
+	"openLeases\x123\n" +
+	"\areports\x18\b \x03(\v2\x19.quorlease.v1.ReportStateR\areports\"\xa0\x01\n" +
+	"\vReportState\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1d\n" +
+	"\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1c\n" +
+	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\x12\x0e\n" +
+	"\x02at\x18\x06 \x01(\x03R\x02at\"\xa9\x01\n" +
 	"\x13LimitsAdjustRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
@@ -1691,7 +1821,7 @@ func file_quorlease_v1_limits_proto_rawDescGZIP() []byte {
 	return file_quorlease_v1_limits_proto_rawDescData
 }
 
-var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_quorlease_v1_limits_proto_goTypes = []any{
 	(*Rate)(nil),                  // 0: quorlease.v1.Rate
 	(*Dimension)(nil),             // 1: quorlease.v1.Dimension
@@ -1709,59 +1839,63 @@ var file_quorlease_v1_limits_proto_goTypes = []any{
 	(*BucketState)(nil),           // 13: quorlease.v1.BucketState
 	(*ClassState)(nil),            // 14: quorlease.v1.ClassState
 	(*LimitsInspectResponse)(nil), // 15: quorlease.v1.LimitsInspectResponse
-	(*LimitsAdjustRequest)(nil),   // 16: quorlease.v1.LimitsAdjustRequest
-	(*LimitsAdjustResponse)(nil),  // 17: quorlease.v1.LimitsAdjustResponse
-	(*LimitsHistoryRequest)(nil),  // 18: quorlease.v1.LimitsHistoryRequest
-	(*Revision)(nil),              // 19: quorlease.v1.Revision
-	(*LimitsHistoryResponse)(nil), // 20: quorlease.v1.LimitsHistoryResponse
-	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
-	(*Remaining)(nil),             // 22: quorlease.v1.Remaining
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*ReportState)(nil),           // 16: quorlease.v1.ReportState
+	(*LimitsAdjustRequest)(nil),   // 17: quorlease.v1.LimitsAdjustRequest
+	(*LimitsAdjustResponse)(nil),  // 18: quorlease.v1.LimitsAdjustResponse
+	(*LimitsHistoryRequest)(nil),  // 19: quorlease.v1.LimitsHistoryRequest
+	(*Revision)(nil),              // 20: quorlease.v1.Revision
+	(*LimitsHistoryResponse)(nil), // 21: quorlease.v1.LimitsHistoryResponse
+	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
+	(FallbackMode)(0),             // 23: quorlease.v1.FallbackMode
+	(*Remaining)(nil),             // 24: quorlease.v1.Remaining
+	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
 }
 var file_quorlease_v1_limits_proto_depIdxs = []int32{
-	21, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
+	22, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
 	0,  // 1: quorlease.v1.Dimension.rate:type_name -> quorlease.v1.Rate
 	1,  // 2: quorlease.v1.Limit.dimensions:type_name -> quorlease.v1.Dimension
 	2,  // 3: quorlease.v1.Limit.classes:type_name -> quorlease.v1.Class
-	21, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
-	21, // 5: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
-	21, // 6: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
-	3,  // 7: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
-	4,  // 8: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
-	3,  // 9: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
-	3,  // 10: quorlease.v1.LimitChange.limit_after:type_name -> quorlease.v1.Limit
-	4,  // 11: quorlease.v1.LimitChange.retry_budget_before:type_name -> quorlease.v1.RetryBudget
-	4,  // 12: quorlease.v1.LimitChange.retry_budget_after:type_name -> quorlease.v1.RetryBudget
-	6,  // 13: quorlease.v1.LimitsApplyResponse.changes:type_name -> quorlease.v1.LimitChange
-	3,  // 14: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
-	4,  // 15: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
-	0,  // 16: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
-	21, // 17: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
-	14, // 18: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
-	3,  // 19: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
-	13, // 20: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
-	22, // 21: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
-	22, // 22: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
-	23, // 23: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
-	6,  // 24: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
-	19, // 25: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
-	5,  // 26: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
-	8,  // 27: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
-	10, // 28: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
-	12, // 29: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
-	16, // 30: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
-	18, // 31: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
-	7,  // 32: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
-	9,  // 33: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
-	11, // 34: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
-	15, // 35: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
-	17, // 36: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
-	20, // 37: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
-	32, // [32:38] is the sub-list for method output_type
-	26, // [26:32] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	22, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
+	23, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
+	22, // 6: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
+	22, // 7: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
+	3,  // 8: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
+	4,  // 9: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
+	3,  // 10: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
+	3,  // 11: quorlease.v1.LimitChange.limit_after:type_name -> quorlease.v1.Limit
+	4,  // 12: quorlease.v1.LimitChange.retry_budget_before:type_name -> quorlease.v1.RetryBudget
+	4,  // 13: quorlease.v1.LimitChange.retry_budget_after:type_name -> quorlease.v1.RetryBudget
+	6,  // 14: quorlease.v1.LimitsApplyResponse.changes:type_name -> quorlease.v1.LimitChange
+	3,  // 15: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
+	4,  // 16: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
+	0,  // 17: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
+	22, // 18: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
+	14, // 19: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
+	3,  // 20: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
+	13, // 21: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
+	16, // 22: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
+	24, // 23: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
+	24, // 24: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
+	25, // 25: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
+	6,  // 26: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
+	20, // 27: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
+	5,  // 28: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
+	8,  // 29: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
+	10, // 30: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
+	12, // 31: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
+	17, // 32: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
+	19, // 33: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
+	7,  // 34: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
+	9,  // 35: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
+	11, // 36: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
+	15, // 37: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
+	18, // 38: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
+	21, // 39: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
+	34, // [34:40] is the sub-list for method output_type
+	28, // [28:34] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_limits_proto_init() }
@@ -1777,7 +1911,7 @@ func file_quorlease_v1_limits_proto_init() {
 	file_quorlease_v1_limits_proto_msgTypes[5].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[6].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[10].OneofWrappers = []any{}
-	file_quorlease_v1_limits_proto_msgTypes[16].OneofWrappers = []any{
+	file_quorlease_v1_limits_proto_msgTypes[17].OneofWrappers = []any{
 		(*LimitsAdjustRequest_Add)(nil),
 		(*LimitsAdjustRequest_Reset_)(nil),
 	}
@@ -1787,7 +1921,7 @@ func file_quorlease_v1_limits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_limits_proto_rawDesc), len(file_quorlease_v1_limits_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   21,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -104,6 +104,7 @@ type Operation struct {
 	//	*Operation_ReportRetries
 	//	*Operation_SetNode
 	//	*Operation_Form
+	//	*Operation_ReportAdmitted
 	Kind          isOperation_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -227,6 +228,15 @@ func (x *Operation) GetForm() *Form {
 	return nil
 }
 
+func (x *Operation) GetReportAdmitted() *ReportAdmitted {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_ReportAdmitted); ok {
+			return x.ReportAdmitted
+		}
+	}
+	return nil
+}
+
 type isOperation_Kind interface {
 	isOperation_Kind()
 }
@@ -267,6 +277,10 @@ type Operation_Form struct {
 	Form *Form `protobuf:"bytes,9,opt,name=form,proto3,oneof"`
 }
 
+type Operation_ReportAdmitted struct {
+	ReportAdmitted *ReportAdmitted `protobuf:"bytes,10,opt,name=report_admitted,json=reportAdmitted,proto3,oneof"`
+}
+
 func (*Operation_Acquire) isOperation_Kind() {}
 
 func (*Operation_Settle) isOperation_Kind() {}
@@ -284,6 +298,8 @@ func (*Operation_ReportRetries) isOperation_Kind() {}
 func (*Operation_SetNode) isOperation_Kind() {}
 
 func (*Operation_Form) isOperation_Kind() {}
+
+func (*Operation_ReportAdmitted) isOperation_Kind() {}
 
 // Charge asks for amount of one dimension of one key of one limit.
 type Charge struct {
@@ -1093,6 +1109,159 @@ func (x *ClientSlice) GetRetries() int64 {
 	return 0
 }
 
+// ReportAdmitted carries what one client session admitted by itself while nobody
+// answered, cumulatively: the state machine books what is above the maximum so
+// far, so that loss, repetition and order do no harm.
+type ReportAdmitted struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 16 bytes, drawn when the session began.
+	Session []byte `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	// The credential that reported.
+	Owner string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Who the work was for: shown, never trusted.
+	Client string `protobuf:"bytes,3,opt,name=client,proto3" json:"client,omitempty"`
+	// 1 to 64, no (limit, key, dimension, class) twice.
+	Counts        []*AdmittedCount `protobuf:"bytes,4,rep,name=counts,proto3" json:"counts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportAdmitted) Reset() {
+	*x = ReportAdmitted{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportAdmitted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportAdmitted) ProtoMessage() {}
+
+func (x *ReportAdmitted) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportAdmitted.ProtoReflect.Descriptor instead.
+func (*ReportAdmitted) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ReportAdmitted) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *ReportAdmitted) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *ReportAdmitted) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *ReportAdmitted) GetCounts() []*AdmittedCount {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+type AdmittedCount struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Limit     string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key       string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Dimension string                 `protobuf:"bytes,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// Empty: the first class.
+	Class string `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
+	// Tokens since the session began, 1 to 2^53.
+	Tokens        int64 `protobuf:"varint,5,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdmittedCount) Reset() {
+	*x = AdmittedCount{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdmittedCount) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdmittedCount) ProtoMessage() {}
+
+func (x *AdmittedCount) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdmittedCount.ProtoReflect.Descriptor instead.
+func (*AdmittedCount) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *AdmittedCount) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *AdmittedCount) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *AdmittedCount) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *AdmittedCount) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *AdmittedCount) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
 // SetNode records a member's addresses.
 type SetNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1105,7 +1274,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1117,7 +1286,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1130,7 +1299,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetNode) GetNode() *NodeRecord {
@@ -1165,7 +1334,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1346,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1359,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NodeRecord) GetRaftId() string {
@@ -1247,7 +1416,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1259,7 +1428,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1272,7 +1441,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Form) GetClusterId() string {
@@ -1306,7 +1475,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1318,7 +1487,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1331,7 +1500,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Caps) GetKeys() int64 {
@@ -1372,7 +1541,7 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12;\n" +
 	"\n" +
 	"operations\x18\x03 \x03(\v2\x1b.quorlease.log.v1.OperationR\n" +
-	"operations\"\x8e\x04\n" +
+	"operations\"\xdb\x04\n" +
 	"\tOperation\x125\n" +
 	"\aacquire\x18\x01 \x01(\v2\x19.quorlease.log.v1.AcquireH\x00R\aacquire\x122\n" +
 	"\x06settle\x18\x02 \x01(\v2\x18.quorlease.log.v1.SettleH\x00R\x06settle\x125\n" +
@@ -1382,7 +1551,9 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\x06adjust\x18\x06 \x01(\v2\x18.quorlease.log.v1.AdjustH\x00R\x06adjust\x12H\n" +
 	"\x0ereport_retries\x18\a \x01(\v2\x1f.quorlease.log.v1.ReportRetriesH\x00R\rreportRetries\x126\n" +
 	"\bset_node\x18\b \x01(\v2\x19.quorlease.log.v1.SetNodeH\x00R\asetNode\x12,\n" +
-	"\x04form\x18\t \x01(\v2\x16.quorlease.log.v1.FormH\x00R\x04formB\x06\n" +
+	"\x04form\x18\t \x01(\v2\x16.quorlease.log.v1.FormH\x00R\x04form\x12K\n" +
+	"\x0freport_admitted\x18\n" +
+	" \x01(\v2 .quorlease.log.v1.ReportAdmittedH\x00R\x0ereportAdmittedB\x06\n" +
 	"\x04kind\"f\n" +
 	"\x06Charge\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
@@ -1442,7 +1613,18 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\x03R\x05slice\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x03R\x05total\x12\x18\n" +
-	"\aretries\x18\x04 \x01(\x03R\aretries\"S\n" +
+	"\aretries\x18\x04 \x01(\x03R\aretries\"\x91\x01\n" +
+	"\x0eReportAdmitted\x12\x18\n" +
+	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06client\x18\x03 \x01(\tR\x06client\x127\n" +
+	"\x06counts\x18\x04 \x03(\v2\x1f.quorlease.log.v1.AdmittedCountR\x06counts\"\x83\x01\n" +
+	"\rAdmittedCount\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
+	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
+	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"S\n" +
 	"\aSetNode\x120\n" +
 	"\x04node\x18\x01 \x01(\v2\x1c.quorlease.log.v1.NodeRecordR\x04node\x12\x16\n" +
 	"\x06remove\x18\x02 \x01(\bR\x06remove\"\x8f\x01\n" +
@@ -1476,26 +1658,28 @@ func file_quorlease_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_entry_proto_rawDescData
 }
 
-var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_quorlease_log_v1_entry_proto_goTypes = []any{
-	(*Entry)(nil),         // 0: quorlease.log.v1.Entry
-	(*Operation)(nil),     // 1: quorlease.log.v1.Operation
-	(*Charge)(nil),        // 2: quorlease.log.v1.Charge
-	(*Acquire)(nil),       // 3: quorlease.log.v1.Acquire
-	(*Usage)(nil),         // 4: quorlease.log.v1.Usage
-	(*Settle)(nil),        // 5: quorlease.log.v1.Settle
-	(*Release)(nil),       // 6: quorlease.log.v1.Release
-	(*Renew)(nil),         // 7: quorlease.log.v1.Renew
-	(*ApplyLimits)(nil),   // 8: quorlease.log.v1.ApplyLimits
-	(*Adjust)(nil),        // 9: quorlease.log.v1.Adjust
-	(*ReportRetries)(nil), // 10: quorlease.log.v1.ReportRetries
-	(*ClientSlice)(nil),   // 11: quorlease.log.v1.ClientSlice
-	(*SetNode)(nil),       // 12: quorlease.log.v1.SetNode
-	(*NodeRecord)(nil),    // 13: quorlease.log.v1.NodeRecord
-	(*Form)(nil),          // 14: quorlease.log.v1.Form
-	(*Caps)(nil),          // 15: quorlease.log.v1.Caps
-	(*Limit)(nil),         // 16: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),   // 17: quorlease.log.v1.RetryBudget
+	(*Entry)(nil),          // 0: quorlease.log.v1.Entry
+	(*Operation)(nil),      // 1: quorlease.log.v1.Operation
+	(*Charge)(nil),         // 2: quorlease.log.v1.Charge
+	(*Acquire)(nil),        // 3: quorlease.log.v1.Acquire
+	(*Usage)(nil),          // 4: quorlease.log.v1.Usage
+	(*Settle)(nil),         // 5: quorlease.log.v1.Settle
+	(*Release)(nil),        // 6: quorlease.log.v1.Release
+	(*Renew)(nil),          // 7: quorlease.log.v1.Renew
+	(*ApplyLimits)(nil),    // 8: quorlease.log.v1.ApplyLimits
+	(*Adjust)(nil),         // 9: quorlease.log.v1.Adjust
+	(*ReportRetries)(nil),  // 10: quorlease.log.v1.ReportRetries
+	(*ClientSlice)(nil),    // 11: quorlease.log.v1.ClientSlice
+	(*ReportAdmitted)(nil), // 12: quorlease.log.v1.ReportAdmitted
+	(*AdmittedCount)(nil),  // 13: quorlease.log.v1.AdmittedCount
+	(*SetNode)(nil),        // 14: quorlease.log.v1.SetNode
+	(*NodeRecord)(nil),     // 15: quorlease.log.v1.NodeRecord
+	(*Form)(nil),           // 16: quorlease.log.v1.Form
+	(*Caps)(nil),           // 17: quorlease.log.v1.Caps
+	(*Limit)(nil),          // 18: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 19: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_entry_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.Entry.operations:type_name -> quorlease.log.v1.Operation
@@ -1506,21 +1690,23 @@ var file_quorlease_log_v1_entry_proto_depIdxs = []int32{
 	8,  // 5: quorlease.log.v1.Operation.apply_limits:type_name -> quorlease.log.v1.ApplyLimits
 	9,  // 6: quorlease.log.v1.Operation.adjust:type_name -> quorlease.log.v1.Adjust
 	10, // 7: quorlease.log.v1.Operation.report_retries:type_name -> quorlease.log.v1.ReportRetries
-	12, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
-	14, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
-	2,  // 10: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
-	4,  // 11: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
-	4,  // 12: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
-	16, // 13: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
-	17, // 14: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
-	11, // 15: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
-	13, // 16: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
-	15, // 17: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	14, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
+	16, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
+	12, // 10: quorlease.log.v1.Operation.report_admitted:type_name -> quorlease.log.v1.ReportAdmitted
+	2,  // 11: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
+	4,  // 12: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
+	4,  // 13: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
+	18, // 14: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
+	19, // 15: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
+	11, // 16: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
+	13, // 17: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
+	15, // 18: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
+	17, // 19: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_entry_proto_init() }
@@ -1539,6 +1725,7 @@ func file_quorlease_log_v1_entry_proto_init() {
 		(*Operation_ReportRetries)(nil),
 		(*Operation_SetNode)(nil),
 		(*Operation_Form)(nil),
+		(*Operation_ReportAdmitted)(nil),
 	}
 	file_quorlease_log_v1_entry_proto_msgTypes[8].OneofWrappers = []any{}
 	file_quorlease_log_v1_entry_proto_msgTypes[9].OneofWrappers = []any{
@@ -1551,7 +1738,7 @@ func file_quorlease_log_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_entry_proto_rawDesc), len(file_quorlease_log_v1_entry_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

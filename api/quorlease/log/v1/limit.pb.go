@@ -21,6 +21,58 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type OnQuorumLoss int32
+
+const (
+	OnQuorumLoss_ON_QUORUM_LOSS_UNSPECIFIED OnQuorumLoss = 0
+	OnQuorumLoss_ON_QUORUM_LOSS_OPEN        OnQuorumLoss = 1
+	OnQuorumLoss_ON_QUORUM_LOSS_SHARE       OnQuorumLoss = 2
+	OnQuorumLoss_ON_QUORUM_LOSS_CLOSED      OnQuorumLoss = 3
+)
+
+// Enum value maps for OnQuorumLoss.
+var (
+	OnQuorumLoss_name = map[int32]string{
+		0: "ON_QUORUM_LOSS_UNSPECIFIED",
+		1: "ON_QUORUM_LOSS_OPEN",
+		2: "ON_QUORUM_LOSS_SHARE",
+		3: "ON_QUORUM_LOSS_CLOSED",
+	}
+	OnQuorumLoss_value = map[string]int32{
+		"ON_QUORUM_LOSS_UNSPECIFIED": 0,
+		"ON_QUORUM_LOSS_OPEN":        1,
+		"ON_QUORUM_LOSS_SHARE":       2,
+		"ON_QUORUM_LOSS_CLOSED":      3,
+	}
+)
+
+func (x OnQuorumLoss) Enum() *OnQuorumLoss {
+	p := new(OnQuorumLoss)
+	*p = x
+	return p
+}
+
+func (x OnQuorumLoss) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (OnQuorumLoss) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_limit_proto_enumTypes[0].Descriptor()
+}
+
+func (OnQuorumLoss) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_limit_proto_enumTypes[0]
+}
+
+func (x OnQuorumLoss) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use OnQuorumLoss.Descriptor instead.
+func (OnQuorumLoss) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{0}
+}
+
 // Limit is what an operator configures, complete: every default is filled in
 // before it is logged, so that a later program with other defaults replays the
 // same state.
@@ -43,7 +95,12 @@ type Limit struct {
 	// Life of a lease in nanoseconds.
 	Lease int64 `protobuf:"varint,8,opt,name=lease,proto3" json:"lease,omitempty"`
 	// Keys of this limit, 1 to the cap.
-	MaxKeys       int64 `protobuf:"varint,9,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
+	MaxKeys int64 `protobuf:"varint,9,opt,name=max_keys,json=maxKeys,proto3" json:"max_keys,omitempty"`
+	// What clients do while nobody answers.
+	OnQuorumLoss OnQuorumLoss `protobuf:"varint,10,opt,name=on_quorum_loss,json=onQuorumLoss,proto3,enum=quorlease.log.v1.OnQuorumLoss" json:"on_quorum_loss,omitempty"`
+	// What each client may use then, in hundredths of a percent, 0 to 10000.
+	// Absent: unknown.
+	FallbackShare *int64 `protobuf:"varint,11,opt,name=fallback_share,json=fallbackShare,proto3,oneof" json:"fallback_share,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -137,6 +194,20 @@ func (x *Limit) GetLease() int64 {
 func (x *Limit) GetMaxKeys() int64 {
 	if x != nil {
 		return x.MaxKeys
+	}
+	return 0
+}
+
+func (x *Limit) GetOnQuorumLoss() OnQuorumLoss {
+	if x != nil {
+		return x.OnQuorumLoss
+	}
+	return OnQuorumLoss_ON_QUORUM_LOSS_UNSPECIFIED
+}
+
+func (x *Limit) GetFallbackShare() int64 {
+	if x != nil && x.FallbackShare != nil {
+		return *x.FallbackShare
 	}
 	return 0
 }
@@ -399,7 +470,7 @@ var File_quorlease_log_v1_limit_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\x9e\x02\n" +
+	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\xa3\x03\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05keyed\x18\x02 \x01(\bR\x05keyed\x12\x1c\n" +
@@ -411,7 +482,11 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\x06target\x18\x06 \x01(\x03R\x06target\x12\x14\n" +
 	"\x05exact\x18\a \x01(\bR\x05exact\x12\x14\n" +
 	"\x05lease\x18\b \x01(\x03R\x05lease\x12\x19\n" +
-	"\bmax_keys\x18\t \x01(\x03R\amaxKeys\"\x9f\x01\n" +
+	"\bmax_keys\x18\t \x01(\x03R\amaxKeys\x12D\n" +
+	"\x0eon_quorum_loss\x18\n" +
+	" \x01(\x0e2\x1e.quorlease.log.v1.OnQuorumLossR\fonQuorumLoss\x12*\n" +
+	"\x0efallback_share\x18\v \x01(\x03H\x00R\rfallbackShare\x88\x01\x01B\x11\n" +
+	"\x0f_fallback_share\"\x9f\x01\n" +
 	"\tDimension\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\x12\x1a\n" +
@@ -432,7 +507,12 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\x06window\x18\x05 \x01(\x03R\x06window\x12!\n" +
 	"\fmin_requests\x18\x06 \x01(\x03R\vminRequests\x12\x1f\n" +
 	"\vretry_after\x18\a \x01(\x03R\n" +
-	"retryAfterB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
+	"retryAfter*|\n" +
+	"\fOnQuorumLoss\x12\x1e\n" +
+	"\x1aON_QUORUM_LOSS_UNSPECIFIED\x10\x00\x12\x17\n" +
+	"\x13ON_QUORUM_LOSS_OPEN\x10\x01\x12\x18\n" +
+	"\x14ON_QUORUM_LOSS_SHARE\x10\x02\x12\x19\n" +
+	"\x15ON_QUORUM_LOSS_CLOSED\x10\x03B;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
 
 var (
 	file_quorlease_log_v1_limit_proto_rawDescOnce sync.Once
@@ -446,21 +526,24 @@ func file_quorlease_log_v1_limit_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_limit_proto_rawDescData
 }
 
+var file_quorlease_log_v1_limit_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_quorlease_log_v1_limit_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_quorlease_log_v1_limit_proto_goTypes = []any{
-	(*Limit)(nil),       // 0: quorlease.log.v1.Limit
-	(*Dimension)(nil),   // 1: quorlease.log.v1.Dimension
-	(*Class)(nil),       // 2: quorlease.log.v1.Class
-	(*RetryBudget)(nil), // 3: quorlease.log.v1.RetryBudget
+	(OnQuorumLoss)(0),   // 0: quorlease.log.v1.OnQuorumLoss
+	(*Limit)(nil),       // 1: quorlease.log.v1.Limit
+	(*Dimension)(nil),   // 2: quorlease.log.v1.Dimension
+	(*Class)(nil),       // 3: quorlease.log.v1.Class
+	(*RetryBudget)(nil), // 4: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_limit_proto_depIdxs = []int32{
-	1, // 0: quorlease.log.v1.Limit.dimensions:type_name -> quorlease.log.v1.Dimension
-	2, // 1: quorlease.log.v1.Limit.classes:type_name -> quorlease.log.v1.Class
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	2, // 0: quorlease.log.v1.Limit.dimensions:type_name -> quorlease.log.v1.Dimension
+	3, // 1: quorlease.log.v1.Limit.classes:type_name -> quorlease.log.v1.Class
+	0, // 2: quorlease.log.v1.Limit.on_quorum_loss:type_name -> quorlease.log.v1.OnQuorumLoss
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_limit_proto_init() }
@@ -468,18 +551,20 @@ func file_quorlease_log_v1_limit_proto_init() {
 	if File_quorlease_log_v1_limit_proto != nil {
 		return
 	}
+	file_quorlease_log_v1_limit_proto_msgTypes[0].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_limit_proto_rawDesc), len(file_quorlease_log_v1_limit_proto_rawDesc)),
-			NumEnums:      0,
+			NumEnums:      1,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_quorlease_log_v1_limit_proto_goTypes,
 		DependencyIndexes: file_quorlease_log_v1_limit_proto_depIdxs,
+		EnumInfos:         file_quorlease_log_v1_limit_proto_enumTypes,
 		MessageInfos:      file_quorlease_log_v1_limit_proto_msgTypes,
 	}.Build()
 	File_quorlease_log_v1_limit_proto = out.File

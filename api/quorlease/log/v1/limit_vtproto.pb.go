@@ -48,6 +48,16 @@ func (m *Limit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.FallbackShare != nil {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(*m.FallbackShare))
+		i--
+		dAtA[i] = 0x58
+	}
+	if m.OnQuorumLoss != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.OnQuorumLoss))
+		i--
+		dAtA[i] = 0x50
+	}
 	if m.MaxKeys != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxKeys))
 		i--
@@ -353,6 +363,12 @@ func (m *Limit) SizeVT() (n int) {
 	}
 	if m.MaxKeys != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxKeys))
+	}
+	if m.OnQuorumLoss != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.OnQuorumLoss))
+	}
+	if m.FallbackShare != nil {
+		n += 1 + protohelpers.SizeOfVarint(uint64(*m.FallbackShare))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -686,6 +702,45 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 					break
 				}
 			}
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field OnQuorumLoss", wireType)
+			}
+			m.OnQuorumLoss = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.OnQuorumLoss |= OnQuorumLoss(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 11:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field FallbackShare", wireType)
+			}
+			var v int64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.FallbackShare = &v
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

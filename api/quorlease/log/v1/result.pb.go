@@ -226,7 +226,7 @@ func (x Refusal_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Cause.Descriptor instead.
 func (Refusal_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10, 0}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12, 0}
 }
 
 // Result is the answer to one operation, in the order of the entry. It travels
@@ -241,6 +241,7 @@ type Result struct {
 	//	*Result_Adjust
 	//	*Result_Done
 	//	*Result_Refusal
+	//	*Result_Admitted
 	Kind          isResult_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -337,6 +338,15 @@ func (x *Result) GetRefusal() *Refusal {
 	return nil
 }
 
+func (x *Result) GetAdmitted() *AdmittedResult {
+	if x != nil {
+		if x, ok := x.Kind.(*Result_Admitted); ok {
+			return x.Admitted
+		}
+	}
+	return nil
+}
+
 type isResult_Kind interface {
 	isResult_Kind()
 }
@@ -368,6 +378,10 @@ type Result_Refusal struct {
 	Refusal *Refusal `protobuf:"bytes,6,opt,name=refusal,proto3,oneof"`
 }
 
+type Result_Admitted struct {
+	Admitted *AdmittedResult `protobuf:"bytes,7,opt,name=admitted,proto3,oneof"`
+}
+
 func (*Result_Acquire) isResult_Kind() {}
 
 func (*Result_Lease) isResult_Kind() {}
@@ -380,6 +394,125 @@ func (*Result_Done) isResult_Kind() {}
 
 func (*Result_Refusal) isResult_Kind() {}
 
+func (*Result_Admitted) isResult_Kind() {}
+
+// AdmittedResult says what a report changed, by position.
+type AdmittedResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bookings      []*Booking             `protobuf:"bytes,1,rep,name=bookings,proto3" json:"bookings,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AdmittedResult) Reset() {
+	*x = AdmittedResult{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AdmittedResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AdmittedResult) ProtoMessage() {}
+
+func (x *AdmittedResult) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AdmittedResult.ProtoReflect.Descriptor instead.
+func (*AdmittedResult) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *AdmittedResult) GetBookings() []*Booking {
+	if x != nil {
+		return x.Bookings
+	}
+	return nil
+}
+
+type Booking struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Tokens above what was booked before.
+	Tokens int64 `protobuf:"varint,1,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The part of them that became debt.
+	Debt int64 `protobuf:"varint,2,opt,name=debt,proto3" json:"debt,omitempty"`
+	// The part beyond max_debt.
+	WrittenOff int64 `protobuf:"varint,3,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	// There is no such limit, key or dimension any more: nothing was booked.
+	Gone          bool `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Booking) Reset() {
+	*x = Booking{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Booking) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Booking) ProtoMessage() {}
+
+func (x *Booking) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Booking.ProtoReflect.Descriptor instead.
+func (*Booking) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Booking) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *Booking) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *Booking) GetWrittenOff() int64 {
+	if x != nil {
+		return x.WrittenOff
+	}
+	return 0
+}
+
+func (x *Booking) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -388,7 +521,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -400,7 +533,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -413,7 +546,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{1}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
 }
 
 // Denial names one charge that could not be made, or one bound that was met.
@@ -434,7 +567,7 @@ type Denial struct {
 
 func (x *Denial) Reset() {
 	*x = Denial{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -446,7 +579,7 @@ func (x *Denial) String() string {
 func (*Denial) ProtoMessage() {}
 
 func (x *Denial) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -459,7 +592,7 @@ func (x *Denial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denial.ProtoReflect.Descriptor instead.
 func (*Denial) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Denial) GetReason() Reason {
@@ -518,7 +651,7 @@ type Remaining struct {
 
 func (x *Remaining) Reset() {
 	*x = Remaining{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -530,7 +663,7 @@ func (x *Remaining) String() string {
 func (*Remaining) ProtoMessage() {}
 
 func (x *Remaining) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -543,7 +676,7 @@ func (x *Remaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remaining.ProtoReflect.Descriptor instead.
 func (*Remaining) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Remaining) GetLimit() string {
@@ -594,7 +727,7 @@ type AcquireResult struct {
 
 func (x *AcquireResult) Reset() {
 	*x = AcquireResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +739,7 @@ func (x *AcquireResult) String() string {
 func (*AcquireResult) ProtoMessage() {}
 
 func (x *AcquireResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +752,7 @@ func (x *AcquireResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResult.ProtoReflect.Descriptor instead.
 func (*AcquireResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AcquireResult) GetGranted() bool {
@@ -693,7 +826,7 @@ type LeaseResult struct {
 
 func (x *LeaseResult) Reset() {
 	*x = LeaseResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -705,7 +838,7 @@ func (x *LeaseResult) String() string {
 func (*LeaseResult) ProtoMessage() {}
 
 func (x *LeaseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -718,7 +851,7 @@ func (x *LeaseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseResult.ProtoReflect.Descriptor instead.
 func (*LeaseResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *LeaseResult) GetRepeated() bool {
@@ -769,7 +902,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +914,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +927,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -864,7 +997,7 @@ type LimitsResult struct {
 
 func (x *LimitsResult) Reset() {
 	*x = LimitsResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1009,7 @@ func (x *LimitsResult) String() string {
 func (*LimitsResult) ProtoMessage() {}
 
 func (x *LimitsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1022,7 @@ func (x *LimitsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsResult.ProtoReflect.Descriptor instead.
 func (*LimitsResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LimitsResult) GetRevision() uint64 {
@@ -920,7 +1053,7 @@ type LimitChange struct {
 
 func (x *LimitChange) Reset() {
 	*x = LimitChange{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -932,7 +1065,7 @@ func (x *LimitChange) String() string {
 func (*LimitChange) ProtoMessage() {}
 
 func (x *LimitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -945,7 +1078,7 @@ func (x *LimitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitChange.ProtoReflect.Descriptor instead.
 func (*LimitChange) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LimitChange) GetName() string {
@@ -993,7 +1126,7 @@ type AdjustResult struct {
 
 func (x *AdjustResult) Reset() {
 	*x = AdjustResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1005,7 +1138,7 @@ func (x *AdjustResult) String() string {
 func (*AdjustResult) ProtoMessage() {}
 
 func (x *AdjustResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1018,7 +1151,7 @@ func (x *AdjustResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdjustResult.ProtoReflect.Descriptor instead.
 func (*AdjustResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AdjustResult) GetBefore() *Remaining {
@@ -1049,7 +1182,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1194,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1207,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Refusal) GetCause() Refusal_Cause {
@@ -1102,15 +1235,24 @@ var File_quorlease_log_v1_result_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\xdd\x02\n" +
+	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\x9d\x03\n" +
 	"\x06Result\x12;\n" +
 	"\aacquire\x18\x01 \x01(\v2\x1f.quorlease.log.v1.AcquireResultH\x00R\aacquire\x125\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1d.quorlease.log.v1.LeaseResultH\x00R\x05lease\x128\n" +
 	"\x06limits\x18\x03 \x01(\v2\x1e.quorlease.log.v1.LimitsResultH\x00R\x06limits\x128\n" +
 	"\x06adjust\x18\x04 \x01(\v2\x1e.quorlease.log.v1.AdjustResultH\x00R\x06adjust\x12,\n" +
 	"\x04done\x18\x05 \x01(\v2\x16.quorlease.log.v1.DoneH\x00R\x04done\x125\n" +
-	"\arefusal\x18\x06 \x01(\v2\x19.quorlease.log.v1.RefusalH\x00R\arefusalB\x06\n" +
-	"\x04kind\"\x06\n" +
+	"\arefusal\x18\x06 \x01(\v2\x19.quorlease.log.v1.RefusalH\x00R\arefusal\x12>\n" +
+	"\badmitted\x18\a \x01(\v2 .quorlease.log.v1.AdmittedResultH\x00R\badmittedB\x06\n" +
+	"\x04kind\"G\n" +
+	"\x0eAdmittedResult\x125\n" +
+	"\bbookings\x18\x01 \x03(\v2\x19.quorlease.log.v1.BookingR\bbookings\"j\n" +
+	"\aBooking\x12\x16\n" +
+	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x12\n" +
+	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x1f\n" +
+	"\vwritten_off\x18\x03 \x01(\x03R\n" +
+	"writtenOff\x12\x12\n" +
+	"\x04gone\x18\x04 \x01(\bR\x04gone\"\x06\n" +
 	"\x04Done\"\xbc\x01\n" +
 	"\x06Denial\x120\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x18.quorlease.log.v1.ReasonR\x06reason\x12\x14\n" +
@@ -1213,53 +1355,57 @@ func file_quorlease_log_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_log_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_quorlease_log_v1_result_proto_goTypes = []any{
-	(Reason)(0),           // 0: quorlease.log.v1.Reason
-	(LeaseState)(0),       // 1: quorlease.log.v1.LeaseState
-	(Refusal_Cause)(0),    // 2: quorlease.log.v1.Refusal.Cause
-	(*Result)(nil),        // 3: quorlease.log.v1.Result
-	(*Done)(nil),          // 4: quorlease.log.v1.Done
-	(*Denial)(nil),        // 5: quorlease.log.v1.Denial
-	(*Remaining)(nil),     // 6: quorlease.log.v1.Remaining
-	(*AcquireResult)(nil), // 7: quorlease.log.v1.AcquireResult
-	(*LeaseResult)(nil),   // 8: quorlease.log.v1.LeaseResult
-	(*Settlement)(nil),    // 9: quorlease.log.v1.Settlement
-	(*LimitsResult)(nil),  // 10: quorlease.log.v1.LimitsResult
-	(*LimitChange)(nil),   // 11: quorlease.log.v1.LimitChange
-	(*AdjustResult)(nil),  // 12: quorlease.log.v1.AdjustResult
-	(*Refusal)(nil),       // 13: quorlease.log.v1.Refusal
-	(*Charge)(nil),        // 14: quorlease.log.v1.Charge
-	(*Limit)(nil),         // 15: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),   // 16: quorlease.log.v1.RetryBudget
+	(Reason)(0),            // 0: quorlease.log.v1.Reason
+	(LeaseState)(0),        // 1: quorlease.log.v1.LeaseState
+	(Refusal_Cause)(0),     // 2: quorlease.log.v1.Refusal.Cause
+	(*Result)(nil),         // 3: quorlease.log.v1.Result
+	(*AdmittedResult)(nil), // 4: quorlease.log.v1.AdmittedResult
+	(*Booking)(nil),        // 5: quorlease.log.v1.Booking
+	(*Done)(nil),           // 6: quorlease.log.v1.Done
+	(*Denial)(nil),         // 7: quorlease.log.v1.Denial
+	(*Remaining)(nil),      // 8: quorlease.log.v1.Remaining
+	(*AcquireResult)(nil),  // 9: quorlease.log.v1.AcquireResult
+	(*LeaseResult)(nil),    // 10: quorlease.log.v1.LeaseResult
+	(*Settlement)(nil),     // 11: quorlease.log.v1.Settlement
+	(*LimitsResult)(nil),   // 12: quorlease.log.v1.LimitsResult
+	(*LimitChange)(nil),    // 13: quorlease.log.v1.LimitChange
+	(*AdjustResult)(nil),   // 14: quorlease.log.v1.AdjustResult
+	(*Refusal)(nil),        // 15: quorlease.log.v1.Refusal
+	(*Charge)(nil),         // 16: quorlease.log.v1.Charge
+	(*Limit)(nil),          // 17: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 18: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_result_proto_depIdxs = []int32{
-	7,  // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
-	8,  // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
-	10, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
-	12, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
-	4,  // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
-	13, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
-	0,  // 6: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
-	1,  // 7: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
-	14, // 8: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
-	5,  // 9: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
-	6,  // 10: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
-	1,  // 11: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
-	9,  // 12: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
-	11, // 13: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
-	15, // 14: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
-	15, // 15: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
-	16, // 16: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
-	16, // 17: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
-	6,  // 18: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
-	6,  // 19: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
-	2,  // 20: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	9,  // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
+	10, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
+	12, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
+	14, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
+	6,  // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
+	15, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
+	4,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
+	5,  // 7: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
+	0,  // 8: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
+	1,  // 9: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
+	16, // 10: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
+	7,  // 11: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
+	8,  // 12: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
+	1,  // 13: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
+	11, // 14: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
+	13, // 15: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
+	17, // 16: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
+	17, // 17: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
+	18, // 18: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
+	18, // 19: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
+	8,  // 20: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
+	8,  // 21: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
+	2,  // 22: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
+	23, // [23:23] is the sub-list for method output_type
+	23, // [23:23] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_result_proto_init() }
@@ -1276,6 +1422,7 @@ func file_quorlease_log_v1_result_proto_init() {
 		(*Result_Adjust)(nil),
 		(*Result_Done)(nil),
 		(*Result_Refusal)(nil),
+		(*Result_Admitted)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1283,7 +1430,7 @@ func file_quorlease_log_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_result_proto_rawDesc), len(file_quorlease_log_v1_result_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   11,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

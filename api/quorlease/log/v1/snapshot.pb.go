@@ -38,6 +38,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Node
 	//	*SnapshotRecord_Revision
 	//	*SnapshotRecord_Trailer
+	//	*SnapshotRecord_Report
 	Kind          isSnapshotRecord_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -161,6 +162,15 @@ func (x *SnapshotRecord) GetTrailer() *SnapshotTrailer {
 	return nil
 }
 
+func (x *SnapshotRecord) GetReport() *SnapshotReport {
+	if x != nil {
+		if x, ok := x.Kind.(*SnapshotRecord_Report); ok {
+			return x.Report
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Kind interface {
 	isSnapshotRecord_Kind()
 }
@@ -201,6 +211,10 @@ type SnapshotRecord_Trailer struct {
 	Trailer *SnapshotTrailer `protobuf:"bytes,9,opt,name=trailer,proto3,oneof"`
 }
 
+type SnapshotRecord_Report struct {
+	Report *SnapshotReport `protobuf:"bytes,10,opt,name=report,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Header) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Limit) isSnapshotRecord_Kind() {}
@@ -218,6 +232,8 @@ func (*SnapshotRecord_Node) isSnapshotRecord_Kind() {}
 func (*SnapshotRecord_Revision) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Trailer) isSnapshotRecord_Kind() {}
+
+func (*SnapshotRecord_Report) isSnapshotRecord_Kind() {}
 
 type SnapshotHeader struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1293,11 +1309,97 @@ func (x *SnapshotTrailer) GetRecords() uint64 {
 	return 0
 }
 
+// SnapshotReport is what one session has reported of one bucket.
+type SnapshotReport struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Session []byte                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Owner   string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Client  string                 `protobuf:"bytes,3,opt,name=client,proto3" json:"client,omitempty"`
+	Count   *AdmittedCount         `protobuf:"bytes,4,opt,name=count,proto3" json:"count,omitempty"`
+	// Authority time of the last change, and when it is forgotten.
+	At            int64 `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
+	ForgetAt      int64 `protobuf:"varint,6,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotReport) Reset() {
+	*x = SnapshotReport{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotReport) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotReport) ProtoMessage() {}
+
+func (x *SnapshotReport) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotReport.ProtoReflect.Descriptor instead.
+func (*SnapshotReport) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SnapshotReport) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *SnapshotReport) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SnapshotReport) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *SnapshotReport) GetCount() *AdmittedCount {
+	if x != nil {
+		return x.Count
+	}
+	return nil
+}
+
+func (x *SnapshotReport) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *SnapshotReport) GetForgetAt() int64 {
+	if x != nil {
+		return x.ForgetAt
+	}
+	return 0
+}
+
 var File_quorlease_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xa3\x04\n" +
+	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xdf\x04\n" +
 	"\x0eSnapshotRecord\x12:\n" +
 	"\x06header\x18\x01 \x01(\v2 .quorlease.log.v1.SnapshotHeaderH\x00R\x06header\x127\n" +
 	"\x05limit\x18\x02 \x01(\v2\x1f.quorlease.log.v1.SnapshotLimitH\x00R\x05limit\x127\n" +
@@ -1307,7 +1409,9 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06client\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotClientH\x00R\x06client\x122\n" +
 	"\x04node\x18\a \x01(\v2\x1c.quorlease.log.v1.NodeRecordH\x00R\x04node\x12@\n" +
 	"\brevision\x18\b \x01(\v2\".quorlease.log.v1.SnapshotRevisionH\x00R\brevision\x12=\n" +
-	"\atrailer\x18\t \x01(\v2!.quorlease.log.v1.SnapshotTrailerH\x00R\atrailerB\x06\n" +
+	"\atrailer\x18\t \x01(\v2!.quorlease.log.v1.SnapshotTrailerH\x00R\atrailer\x12:\n" +
+	"\x06report\x18\n" +
+	" \x01(\v2 .quorlease.log.v1.SnapshotReportH\x00R\x06reportB\x06\n" +
 	"\x04kind\"\xe6\x01\n" +
 	"\x0eSnapshotHeader\x12\x1d\n" +
 	"\n" +
@@ -1405,7 +1509,14 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06author\x18\x04 \x01(\tR\x06author\x127\n" +
 	"\achanges\x18\x05 \x03(\v2\x1d.quorlease.log.v1.LimitChangeR\achanges\"+\n" +
 	"\x0fSnapshotTrailer\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecordsB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
+	"\arecords\x18\x01 \x01(\x04R\arecords\"\xbc\x01\n" +
+	"\x0eSnapshotReport\x12\x18\n" +
+	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06client\x18\x03 \x01(\tR\x06client\x125\n" +
+	"\x05count\x18\x04 \x01(\v2\x1f.quorlease.log.v1.AdmittedCountR\x05count\x12\x0e\n" +
+	"\x02at\x18\x05 \x01(\x03R\x02at\x12\x1b\n" +
+	"\tforget_at\x18\x06 \x01(\x03R\bforgetAtB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
 
 var (
 	file_quorlease_log_v1_snapshot_proto_rawDescOnce sync.Once
@@ -1419,7 +1530,7 @@ func file_quorlease_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),    // 0: quorlease.log.v1.SnapshotRecord
 	(*SnapshotHeader)(nil),    // 1: quorlease.log.v1.SnapshotHeader
@@ -1435,43 +1546,47 @@ var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotCount)(nil),     // 11: quorlease.log.v1.SnapshotCount
 	(*SnapshotRevision)(nil),  // 12: quorlease.log.v1.SnapshotRevision
 	(*SnapshotTrailer)(nil),   // 13: quorlease.log.v1.SnapshotTrailer
-	(*RetryBudget)(nil),       // 14: quorlease.log.v1.RetryBudget
-	(*NodeRecord)(nil),        // 15: quorlease.log.v1.NodeRecord
-	(*Caps)(nil),              // 16: quorlease.log.v1.Caps
-	(*Limit)(nil),             // 17: quorlease.log.v1.Limit
-	(*Dimension)(nil),         // 18: quorlease.log.v1.Dimension
-	(*Class)(nil),             // 19: quorlease.log.v1.Class
-	(LeaseState)(0),           // 20: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),       // 21: quorlease.log.v1.LimitChange
+	(*SnapshotReport)(nil),    // 14: quorlease.log.v1.SnapshotReport
+	(*RetryBudget)(nil),       // 15: quorlease.log.v1.RetryBudget
+	(*NodeRecord)(nil),        // 16: quorlease.log.v1.NodeRecord
+	(*Caps)(nil),              // 17: quorlease.log.v1.Caps
+	(*Limit)(nil),             // 18: quorlease.log.v1.Limit
+	(*Dimension)(nil),         // 19: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 20: quorlease.log.v1.Class
+	(LeaseState)(0),           // 21: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 22: quorlease.log.v1.LimitChange
+	(*AdmittedCount)(nil),     // 23: quorlease.log.v1.AdmittedCount
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
 	2,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
-	14, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
+	15, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
 	5,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
 	7,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
 	9,  // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
-	15, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
+	16, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
 	12, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
 	13, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
-	16, // 9: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
-	17, // 10: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
-	3,  // 11: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
-	4,  // 12: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	18, // 13: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
-	19, // 14: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
-	6,  // 15: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	6,  // 16: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	20, // 17: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	8,  // 18: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	10, // 19: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	11, // 20: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	21, // 21: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	14, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
+	17, // 10: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
+	18, // 11: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
+	3,  // 12: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
+	4,  // 13: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	19, // 14: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	20, // 15: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	6,  // 16: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	6,  // 17: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	21, // 18: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	8,  // 19: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	10, // 20: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	11, // 21: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	22, // 22: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	23, // 23: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	24, // [24:24] is the sub-list for method output_type
+	24, // [24:24] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }
@@ -1492,6 +1607,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 		(*SnapshotRecord_Node)(nil),
 		(*SnapshotRecord_Revision)(nil),
 		(*SnapshotRecord_Trailer)(nil),
+		(*SnapshotRecord_Report)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1499,7 +1615,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_snapshot_proto_rawDesc), len(file_quorlease_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
