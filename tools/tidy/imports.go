@@ -81,6 +81,11 @@ var impure = []string{
 	"runtime/...", "sync/...", "syscall", "unsafe",
 }
 
+// serving is what runs nodes.
+var serving = []string{
+	"cluster/...", "fsm", "api/server", "api/httpapi", "github.com/hashicorp/...", "github.com/spf13/...",
+}
+
 // ImportRules returns the directions in which packages may know one another.
 func ImportRules() []ImportRule {
 	const logv1, peerv1 = "api/quorlease/log/v1", "api/quorlease/peer/v1"
@@ -138,6 +143,11 @@ func ImportRules() []ImportRule {
 			Name: "servers", Of: []string{"api/server", "api/httpapi", "api/limitsfile"},
 			Never: []string{"client/...", "github.com/spf13/..."},
 			Why:   "servers translate; they neither dial nor parse command lines",
+		},
+		{
+			Name: "client", Of: []string{"client/..."}, Except: []string{"client/clienttest", "client/clientprom"},
+			Never: append([]string{"github.com/prometheus/..."}, serving...),
+			Why:   "users build the client into programs of their own: no node, no Raft, no metrics library comes with it",
 		},
 		{
 			Name: "product", Of: []string{"..."}, Except: []string{"fsm/fsmtest", "cluster/clustertest", "tools/..."},
