@@ -1,0 +1,154 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/disk"
+	"github.com/quorlease/quorlease/cluster/entry"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// History is what a stopped node's log tells.
+type History struct {
+	Verdict
+	// First and Last are the indexes of its entries of operations, and From and To
+	// the authority time that they cover, since the cluster began.
+	First, Last uint64
+	From, To    time.Duration
+	// Granted is the tokens debited of each limit, less what came back.
+	Granted map[string]int64
+}
+
+// Log replays the log in a node's data directory, as far back as it goes, and
+// holds its debits to G1. No process may own the directory.
+func Log(dir string) (*History, error) {
+	r := NewReplay()
+	err := disk.Read(dir, disk.Visitor{Snapshot: r.Restore, Entry: r.Entry})
+	if err != nil {
+		return nil, fmt.Errorf("check the log in %s: %w", dir, err)
+	}
+	return r.History(), nil
+}
+
+// Replay applies entries to a state machine of its own and watches what it
+// answers. It is for one goroutine.
+type Replay struct {
+	machine *fsm.Machine
+	decoder entry.Decoder
+	debits  *Debits
+	history History
+	now     int64
+}
+
+// NewReplay begins before the first entry.
+func NewReplay() *Replay {
+	return &Replay{machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}}}
+}
+
+// Restore begins with a snapshot instead. Levels in it are not looked at: every
+// bucket counts as full.
+func (r *Replay) Restore(state io.Reader) error {
+	machine, err := fsm.Restore(state)
+	if err != nil {
+		return err
+	}
+	r.machine = machine
+	r.now = int64(machine.Now())
+	limits, _ := machine.Limits("")
+	for _, limit := range limits {
+		r.limit(limit)
+	}
+	return nil
+}
+
+// Entry applies one entry as it lies in the log.
+func (r *Replay) Entry(index uint64, data []byte) error {
+	e, err := r.decoder.Decode(data)
+	if err != nil {
+		return err
+	}
+	results, _ := r.machine.Apply(index, e)
+	r.now = int64(r.machine.Now())
+	if r.history.First == 0 {
+		r.history.First, r.history.From = index, clockOf(r.machine.Now())
+	}
+	r.history.Last, r.history.To = index, clockOf(r.machine.Now())
+	for i, op := range e.GetOperations() {
+		r.operation(op, results[i])
+	}
+	return nil
+}
+
+func clockOf(now bucket.Instant) time.Duration { return time.Duration(now) }
+
+// History is what came of it so far.
+func (r *Replay) History() *History {
+	h := r.history
+	h.Verdict = r.debits.Verdict()
+	return &h
+}
+
+func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
+	switch kind := op.GetKind().(type) {
+	case *logv1.Operation_Acquire:
+		if answer := result.GetAcquire(); answer.GetGranted() && !answer.GetRepeated() {
+			r.granted(kind.Acquire.GetCharges())
+		}
+	case *logv1.Operation_Settle, *logv1.Operation_Release:
+		if answer := result.GetLease(); !answer.GetRepeated() {
+			r.refunded(answer.GetSettlements())
+		}
+	case *logv1.Operation_ApplyLimits:
+		for _, change := range result.GetLimits().GetChanges() {
+			r.changed(change)
+		}
+	case *logv1.Operation_Adjust:
+		if result.GetAdjust() != nil {
+			r.debits.Adjusted(Bucket{kind.Adjust.GetLimit(), kind.Adjust.GetKey(), kind.Adjust.GetDimension()}, r.now)
+		}
+	}
+}
+
+func (r *Replay) granted(charges []*logv1.Charge) {
+	for _, c := range charges {
+		r.debits.Debit(Bucket{c.GetLimit(), c.GetKey(), c.GetDimension()}, c.GetAmount(), r.now)
+		r.history.Granted[c.GetLimit()] += c.GetAmount()
+	}
+}
+
+func (r *Replay) refunded(settlements []*logv1.Settlement) {
+	for _, s := range settlements {
+		if s.GetRefunded() > 0 {
+			r.debits.Refund(Bucket{s.GetLimit(), s.GetKey(), s.GetDimension()}, s.GetRefunded(), r.now)
+			r.history.Granted[s.GetLimit()] -= s.GetRefunded()
+		}
+	}
+}
+
+// changed takes over the new numbers of a limit.
+func (r *Replay) changed(change *logv1.LimitChange) {
+	after := change.GetLimitAfter()
+	kept := map[string]bool{}
+	for _, d := range after.GetDimensions() {
+		kept[d.GetName()] = true
+	}
+	for _, d := range change.GetLimitBefore().GetDimensions() {
+		if !kept[d.GetName()] {
+			r.debits.Forget(change.GetName(), d.GetName())
+		}
+	}
+	r.limit(after)
+}
+
+func (r *Replay) limit(limit *logv1.Limit) {
+	for _, d := range limit.GetDimensions() {
+		r.debits.Limit(limit.GetName(), d.GetName(), Spec{
+			Amount: d.GetAmount(), Interval: d.GetInterval(),
+			TargetBP: limit.GetTarget(), Burst: d.GetBurst(),
+		}, r.now)
+	}
+}
