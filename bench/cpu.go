@@ -14,8 +14,10 @@ const userHz = 100
 
 // CPU is the processor time that node i has used, in user and system mode, to
 // 10 ms. With Wrap it is the wrapper's.
-func (n *Nodes) CPU(i int) (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", n.Pid(i)))
+func (n *Nodes) CPU(i int) (time.Duration, error) { return cpuOf(n.Pid(i)) }
+
+func cpuOf(pid int) (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, fmt.Errorf("read processor time: %w", err)
 	}

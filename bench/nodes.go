@@ -119,10 +119,10 @@ func (n *Nodes) Start(i int) error {
 	args = append(args, n.config.Binary, "serve",
 		"--id", p.id, "--data", p.data, "--grpc", p.grpc, "--peer", p.peer, "--http", p.http,
 		"--bootstrap-expect", strconv.Itoa(len(n.nodes)), "--join", strings.Join(peers, ","))
+	args = append(args, n.config.Args...)
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it lives until it is told to stop, not as long as a call
 	cmd.Stdout, cmd.Stderr = n.log, n.log
-	// A node must not outlive the run that started it.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
+	cmd.SysProcAttr = ownGroup()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cmd != nil {
@@ -162,6 +162,29 @@ func (n *Nodes) Signal(i int, signal syscall.Signal) error {
 	}
 	return nil
 }
+
+// Stop asks node i to stop and waits until it has. One that takes longer than
+// patience is killed.
+func (n *Nodes) Stop(i int, patience time.Duration) error {
+	p := n.nodes[i]
+	p.mu.Lock()
+	exited := p.exited
+	p.mu.Unlock()
+	if err := n.Signal(i, syscall.SIGTERM); err != nil {
+		return err
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-exited:
+		return nil
+	case <-timer.C:
+		return n.Signal(i, syscall.SIGKILL)
+	}
+}
+
+// ID is the name of node i.
+func (n *Nodes) ID(i int) string { return n.nodes[i].id }
 
 // Close kills every node and waits for each. It is idempotent.
 func (n *Nodes) Close() error {
