@@ -32,6 +32,8 @@ type NodesConfig struct {
 	// Wrap goes in front of the command of a node, such as strace with its
 	// arguments. Index counts from 0. Nil: nothing.
 	Wrap func(index int) []string
+	// Args go behind the arguments of every node.
+	Args []string
 	// Log receives what the nodes print. Nil: discarded.
 	Log io.Writer
 }
