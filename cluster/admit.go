@@ -160,34 +160,10 @@ func (n *Node) Acquire(ctx context.Context, op *logv1.Acquire, attempt uint32) (
 	return r.GetAcquire(), err
 }
 
-// Settle is shorthand for Do with a settle.
-func (n *Node) Settle(ctx context.Context, op *logv1.Settle) (*logv1.LeaseResult, error) {
-	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Settle{Settle: op}}, 0)
-	return r.GetLease(), err
-}
-
-// Release is shorthand for Do with a release.
-func (n *Node) Release(ctx context.Context, op *logv1.Release) (*logv1.LeaseResult, error) {
-	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Release{Release: op}}, 0)
-	return r.GetLease(), err
-}
-
-// Renew is shorthand for Do with a renewal.
-func (n *Node) Renew(ctx context.Context, op *logv1.Renew) (*logv1.LeaseResult, error) {
-	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Renew{Renew: op}}, 0)
-	return r.GetLease(), err
-}
-
 // ApplyLimits is shorthand for Do with a change of limits.
 func (n *Node) ApplyLimits(ctx context.Context, op *logv1.ApplyLimits) (*logv1.LimitsResult, error) {
 	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: op}}, 0)
 	return r.GetLimits(), err
-}
-
-// Adjust is shorthand for Do with an adjustment by hand.
-func (n *Node) Adjust(ctx context.Context, op *logv1.Adjust) (*logv1.AdjustResult, error) {
-	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Adjust{Adjust: op}}, 0)
-	return r.GetAdjust(), err
 }
 
 func refusal(cause logv1.Refusal_Cause, field, message string) *logv1.Result {

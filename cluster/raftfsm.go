@@ -45,7 +45,9 @@ type raftFSM struct {
 	// halted is why nothing is applied any more.
 	halted error
 
-	reached progress.Index
+	// revision is that of the machine, for those who don't want to wait for mu.
+	revision atomic.Uint64
+	reached  progress.Index
 	// sinceSnapshot counts the bytes of entries applied since the last snapshot.
 	sinceSnapshot atomic.Int64
 }
@@ -90,13 +92,14 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	start := time.Now()
 	f.mu.Lock()
 	results, effects := f.machine.Apply(log.Index, e)
-	now := f.machine.Now()
+	now, revision := f.machine.Now(), f.machine.Revision()
 	for _, op := range e.GetOperations() {
 		if report := op.GetReportRetries(); report != nil {
 			f.desk.Counter.Applied(report)
 		}
 	}
 	f.mu.Unlock()
+	f.revision.Store(revision)
 	f.clock.SetApplied(now)
 	f.sinceSnapshot.Add(int64(len(log.Data)))
 	f.metrics.Applied(time.Since(start))
@@ -170,6 +173,7 @@ func (f *raftFSM) Restore(source io.ReadCloser) error {
 	f.machine = machine
 	f.desk.Restored(machine)
 	f.mu.Unlock()
+	f.revision.Store(machine.Revision())
 	f.clock.SetApplied(machine.Now())
 	f.reached.Advance(machine.Index())
 	return nil

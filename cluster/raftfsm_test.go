@@ -78,6 +78,41 @@ func TestApplyAnchorsTheClock(t *testing.T) {
 	})
 }
 
+// TestRevisionIsThatOfTheState: it is known without the state, also after a
+// snapshot has replaced it.
+func TestRevisionIsThatOfTheState(t *testing.T) {
+	t.Parallel()
+	var elapsed time.Duration
+	f, _ := testFSM(&elapsed)
+	for i := range uint64(2) {
+		data, err := entry.Encode(&logv1.Entry{Operations: []*logv1.Operation{
+			{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{Limits: []*logv1.Limit{
+				{Name: "free", Unlimited: true, Target: 10_000, MaxKeys: 1, Lease: int64(time.Second) + int64(i)},
+			}}}},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Apply(&raft.Log{Index: i + 1, Type: raft.LogCommand, Data: data})
+		if got := f.revision.Load(); got != i+1 || got != f.machine.Revision() {
+			t.Errorf("revision %d, want %d", got, i+1)
+		}
+	}
+	var file bytes.Buffer
+	snapshot := f.machine.Snapshot()
+	defer snapshot.Release()
+	if _, err := snapshot.WriteTo(&file); err != nil {
+		t.Fatal(err)
+	}
+	other, _ := testFSM(&elapsed)
+	if err := other.Restore(io.NopCloser(&file)); err != nil {
+		t.Fatal(err)
+	}
+	if got := other.revision.Load(); got != 2 {
+		t.Errorf("revision %d after a restore, want 2", got)
+	}
+}
+
 func TestG9HaltedForGood(t *testing.T) {
 	t.Parallel()
 	var elapsed time.Duration

@@ -35,6 +35,10 @@ func (n *Node) View(ctx context.Context, stale bool, read func(*fsm.Machine, buc
 	return nil
 }
 
+// Revision is that of the limits which this node has applied, 0 before the
+// first. It waits for nothing.
+func (n *Node) Revision() uint64 { return n.fsm.revision.Load() }
+
 // readIndex asks the leader, which may be this node.
 func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	if n.proposer.term() != 0 {

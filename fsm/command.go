@@ -24,6 +24,8 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 		result, refused = m.applyAdjust(kind.Adjust)
 	case *logv1.Operation_ReportRetries:
 		result, refused = m.applyReportRetries(kind.ReportRetries)
+	case *logv1.Operation_ReportAdmitted:
+		result, refused = m.applyReportAdmitted(kind.ReportAdmitted)
 	case *logv1.Operation_SetNode:
 		result, refused = m.applySetNode(kind.SetNode)
 	case *logv1.Operation_Form:

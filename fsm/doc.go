@@ -23,5 +23,5 @@
 // is package lineage.
 //
 // The state is bounded (G10): keys, leases with their tombstones, limits and
-// clients by Caps, everything else by constants.
+// clients by Caps, everything else, such as reports, by constants.
 package fsm

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/look"
 )
 
 // The envelope of an entry: the version, four bytes of CRC32C (Castagnoli) over
@@ -24,7 +25,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // EncodeEntry makes the bytes that go into the log. It refuses text that is not
 // valid UTF-8, and what is larger than MaxEntryBytes.
 func EncodeEntry(entry *logv1.Entry) ([]byte, error) {
-	if look(entry).garbled {
+	if look.Through(entry).Garbled {
 		return nil, errors.New("encode entry: it has text that is not valid UTF-8")
 	}
 	size := entry.SizeVT()
@@ -58,10 +59,10 @@ func DecodeEntry(data []byte) (*logv1.Entry, error) {
 	if err := entry.UnmarshalVT(data[entryHead:]); err != nil {
 		return nil, fmt.Errorf("decode entry: %w: %w", ErrCorrupt, err)
 	}
-	switch found := look(entry); {
-	case found.unknown:
+	switch found := look.Through(entry); {
+	case found.Unknown:
 		return nil, fmt.Errorf("decode entry: it has fields that this program does not know: %w", ErrNewerVersion)
-	case found.garbled:
+	case found.Garbled:
 		return nil, fmt.Errorf("decode entry: it has text that is not valid UTF-8: %w", ErrCorrupt)
 	}
 	return entry, nil

@@ -32,6 +32,7 @@ func (m *Machine) sweep() {
 	}
 	m.sweepLimits()
 	m.state.ForgetSilent(sweepMost)
+	m.state.ForgetReports(sweepMost)
 }
 
 func (m *Machine) sweepLimits() {

@@ -26,6 +26,9 @@ type Inspection struct {
 	// Keys is how many the limit has, OpenLeases how many leases of this key are
 	// not settled.
 	Keys, OpenLeases int
+	// Reports are what sessions have reported of the key, the latest first, at
+	// most 100.
+	Reports []*Report
 }
 
 // BucketView is one bucket, in tokens; levels rounded down, debts up.
@@ -66,6 +69,7 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 	if t.key != nil {
 		in.OpenLeases = int(t.key.Leases)
 	}
+	in.Reports = m.state.ReportsOf(limit, key, maxReportsShown)
 	for i := range lim.Now().Dimensions {
 		d := &lim.Now().Dimensions[i]
 		if !d.Live() {
@@ -93,7 +97,7 @@ func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64
 	v := BucketView{
 		Dimension: d.Spec.GetName(), Level: b.Level(d.Shape), Burst: d.Shape.Burst(), Open: open,
 	}
-	v.Amount, v.Interval = rate(d)
+	v.Amount, v.Interval = lineage.Rate(d.Spec, d.Target)
 	v.Slack, v.SlackTokens = slack(limit, d)
 	for class := range d.Shape.Classes() {
 		debt := b.Debt(d.Shape, class)
@@ -106,30 +110,6 @@ func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64
 	return v
 }
 
-// rate is the rate after target with the smallest whole numbers that say it;
-// rounded down where they don't fit.
-func rate(d *lineage.Dimension) (amount int64, interval time.Duration) {
-	divisor := gcd(d.Target, bucket.Whole)
-	up, down := d.Target/divisor, bucket.Whole/divisor
-	amount, nanos := d.Spec.GetAmount(), d.Spec.GetInterval()
-	if common := gcd(amount, down); common > 0 {
-		amount, down = amount/common, down/common
-	}
-	overAmount, scaled := bits.Mul64(uint64(amount), uint64(up))
-	overNanos, longer := bits.Mul64(uint64(nanos), uint64(down))
-	if overAmount|overNanos == 0 && scaled <= math.MaxInt64 && longer <= math.MaxInt64 {
-		return int64(scaled), time.Duration(longer)
-	}
-	return amount / down * up, time.Duration(nanos)
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
 // slack is the life of a lease and the time in which the rate hands out what
 // can still come back (G2), and what it hands out in that time.
 func slack(limit *logv1.Limit, d *lineage.Dimension) (time.Duration, int64) {
@@ -139,7 +119,7 @@ func slack(limit *logv1.Limit, d *lineage.Dimension) (time.Duration, int64) {
 	}
 	tokens := d.Shape.TokensIn(life)
 	tokens += min(open, math.MaxInt64-1-tokens) + 1
-	amount, interval := rate(d)
+	amount, interval := lineage.Rate(d.Spec, d.Target)
 	hi, lo := bits.Mul64(uint64(open), uint64(interval))
 	if hi >= uint64(amount) {
 		return math.MaxInt64, tokens
@@ -171,6 +151,15 @@ func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireRes
 	a := p.granted()
 	p.remaining(a, false)
 	return &a.acquire, nil
+}
+
+// Limit is a configured limit, nil where there is none of the name. It must not be
+// changed.
+func (m *Machine) Limit(name string) *logv1.Limit {
+	if lim := m.state.FindLimit(name); lim != nil {
+		return lim.Limit
+	}
+	return nil
 }
 
 // Limits are the configured limits in the order of their names, and the retry

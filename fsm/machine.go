@@ -83,13 +83,15 @@ type Counts struct {
 	// Limits includes deleted ones that are remembered.
 	Limits  int
 	Clients int
+	// Reports are those of what clients admitted by themselves.
+	Reports int
 }
 
 // Counts says how much there is of what the caps bound.
 func (m *Machine) Counts() Counts {
 	return Counts{
 		Keys: m.state.Keys(), Leases: m.state.Leases(), OpenLeases: m.state.OpenLeases(),
-		Limits: m.state.Limits(), Clients: m.state.Clients(),
+		Limits: m.state.Limits(), Clients: m.state.Clients(), Reports: m.state.Reports(),
 	}
 }
 

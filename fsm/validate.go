@@ -16,6 +16,9 @@ const (
 	maxUsages = 64
 	maxReason = 512
 	maxSlices = 8192
+	// maxAdmitted bounds the counts of one report, maxReportsShown an Inspection.
+	maxAdmitted     = 64
+	maxReportsShown = 100
 )
 
 func checkLeaseID(id []byte) (state.LeaseID, error) {

@@ -15,14 +15,20 @@ const (
     target: 50%
     burst: 10s
     classes: {live: {share: 60%, burst: 50%}, batch: {share: 0%}}
-  - {name: tenant, per: [key], rate: {requests: 10/min}, lease: 1500ms}
-  - {name: free, unlimited: true}
+  - name: tenant
+    per: [key]
+    rate: {requests: 10/min}
+    lease: 1500ms
+    on_quorum_loss: share
+    fallback: {share: 12.5%}
+  - {name: free, unlimited: true, on_quorum_loss: closed}
   - {name: closed, rate: {requests: 0/min}}
 retry_budgets:
   - {name: default, match: {client: "*"}, max_fraction: 20%}
 `
-	lease  = `"lease_id":"00112233445566778899aabbccddeeff"`
-	lease2 = `"lease_id":"ffeeddccbbaa99887766554433221100"`
+	lease   = `"lease_id":"00112233445566778899aabbccddeeff"`
+	session = `"session_id":"0123456789abcdeffedcba9876543210"`
+	lease2  = `"lease_id":"ffeeddccbbaa99887766554433221100"`
 )
 
 // Every shape that scripts rely on, one file a call. A change here is a change of
@@ -94,6 +100,25 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 			method: "POST", path: "/v1/limits:adjust", kind: "application/json",
 			body: `{"limit":"tenant","key":"red","dimension":"requests","add":"-1","reason":"a test"}`,
 		}},
+		{name: "report", request: request{
+			method: "POST", path: "/v1/admission:report", kind: "application/json",
+			body: `{"client":"c",` + session + `,"admitted":[` +
+				`{"limit":"tenant","key":"red","dimension":"requests","tokens":"12"},` +
+				`{"limit":"deployment","dimension":"tokens","class":"batch","tokens":12000},` +
+				`{"limit":"forgotten","dimension":"requests","tokens":"3"}]}`,
+		}},
+		{
+			name: "report-repeated", advance: 500 * time.Millisecond,
+			request: request{
+				method: "POST", path: "/v1/admission:report", kind: "application/json",
+				body: `{"client":"c",` + session + `,"admitted":[{"limit":"tenant","key":"red","dimension":"requests","tokens":"12"}]}`,
+			},
+		},
+		{name: "inspect-reported", request: request{method: "GET", path: "/v1/limits:inspect?limit=tenant&key=red"}},
+		{name: "acquire-known", request: request{
+			method: "POST", path: "/v1/admission:acquire", kind: "application/json",
+			body: `{"lease_id":"0123456789abcdef0123456789abcdef","known_revision":"2","charges":[{"limit":"free","dimension":"anything","amount":"1"}]}`,
+		}},
 		{name: "limits", request: request{method: "GET", path: "/v1/limits"}},
 		{name: "limit", request: request{method: "GET", path: "/v1/limits/tenant"}},
 		{name: "delete", request: request{method: "DELETE", path: "/v1/limits/hourly?expected_revision=2"}},
@@ -134,6 +159,10 @@ func TestEveryFailureIsAsReviewed(t *testing.T) {
 		{name: "fail-yaml", request: request{
 			method: "POST", path: "/v1/limits:apply",
 			kind: "application/yaml", body: "limits:\n  - name: A\n    rate: {requests: 10/foo}\n",
+		}},
+		{name: "fail-report", request: request{
+			method: "POST", path: "/v1/admission:report",
+			kind: "application/json", body: `{"session_id":"x","admitted":[{"limit":"a","dimension":"requests"}]}`,
 		}},
 		{name: "fail-unknown-lease", request: request{
 			method: "POST", path: "/v1/admission:settle",

@@ -39,6 +39,7 @@ func (h *handler) table(gatherer prometheus.Gatherer) map[string]methods {
 		"/v1/admission:settle":  post(admission + "Settle"),
 		"/v1/admission:release": post(admission + "Release"),
 		"/v1/admission:renew":   post(admission + "Renew"),
+		"/v1/admission:report":  post(admission + "Report"),
 		"/v1/admission:peek":    post(admission + "Peek"),
 
 		"/v1/limits": get(limits + "List"),

@@ -20,6 +20,10 @@ func Describe(l *logv1.Limit) *quorleasev1.Limit {
 		Name: l.GetName(), Unlimited: l.GetUnlimited(), Exact: l.GetExact(),
 		Lease:    durationpb.New(time.Duration(l.GetLease())),
 		TargetBp: proto.Int64(l.GetTarget()), MaxKeys: proto.Int64(l.GetMaxKeys()),
+		OnQuorumLoss: Mode(l),
+	}
+	if l.FallbackShare != nil {
+		out.FallbackShareBp = proto.Int64(l.GetFallbackShare())
 	}
 	if l.GetKeyed() {
 		out.Per = []string{perKey}

@@ -26,7 +26,7 @@ func (d *decoder) document(root ast.Node, req *quorleasev1.LimitsApplyRequest) {
 // whatever their order in the file.
 func (d *decoder) limit(n ast.Node, path string) *quorleasev1.Limit {
 	f := d.fields(n, path, "name", "per", "rate", "unlimited", "target", "burst", "classes",
-		"max_debt", "max_open", "exact", "lease", "max_keys")
+		"max_debt", "max_open", "exact", "lease", "max_keys", "on_quorum_loss", "fallback")
 	l := &quorleasev1.Limit{
 		Name:      d.str(f["name"], path+".name"),
 		Unlimited: d.boolean(f["unlimited"], path+".unlimited"),
@@ -34,6 +34,9 @@ func (d *decoder) limit(n ast.Node, path string) *quorleasev1.Limit {
 		Exact:     d.boolean(f["exact"], path+".exact"),
 		MaxKeys:   d.size(f["max_keys"], path+".max_keys"),
 		Lease:     protoDuration(d.duration(f["lease"], path+".lease")),
+
+		OnQuorumLoss:    d.mode(f["on_quorum_loss"], path+".on_quorum_loss"),
+		FallbackShareBp: d.fallbackShare(f["fallback"], path+".fallback"),
 	}
 	for i, attribute := range d.items(f["per"], path+".per") {
 		l.Per = append(l.Per, d.str(attribute, fmt.Sprintf("%s.per[%d]", path, i)))

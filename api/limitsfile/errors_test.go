@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
 // head and its tail make a file around one more line of a limit.
@@ -28,6 +29,52 @@ func (m mistake) check(t *testing.T) {
 			t.Errorf("no place: %q", line)
 		}
 	}
+}
+
+func TestWrongFallbacksHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	const free = "limits: [{name: a, unlimited: true, "
+	for _, test := range []mistake{
+		{
+			"unknown mode", head + "    on_quorum_loss: shut\n",
+			`4:21: limits[0].on_quorum_loss: "shut": want one of open, share, closed`,
+		},
+		{"mode of another kind", head + "    on_quorum_loss: [open]\n", "limits[0].on_quorum_loss: a list: want open, share"},
+		{"empty mode", head + "    on_quorum_loss: ''\n", `limits[0].on_quorum_loss: "": want one of`},
+		{"share without fields", head + "    fallback: 25%\n", `4:15: limits[0].fallback: "25%": want fields: share`},
+		{"unknown field", head + "    fallback: {shares: 1%}\n", "4:16: limits[0].fallback.shares: unknown field; known are share"},
+		{"bare number", head + "    fallback: {share: 25}\n", `4:23: limits[0].fallback.share: "25": want a percentage`},
+		{"above all", head + "    fallback: {share: 101%}\n", `limits[0].fallback.share: "101%" is out of range 0%..100%`},
+		{"share of unlimited", free + "on_quorum_loss: share}]", "limits[0].on_quorum_loss: share: there is nothing to share"},
+		{"fallback of unlimited", free + "fallback: {share: 1%}}]", "1:48: limits[0].fallback.share: must be absent where"},
+	} {
+		t.Run(test.name, test.check)
+	}
+	// What does not come from a file is held to the same rules.
+	limit := &quorleasev1.Limit{Name: "a", Unlimited: true, OnQuorumLoss: 4}
+	if _, err := limitsfile.Resolve(limit); err == nil || err.Error() != "on_quorum_loss: 4 is no mode" {
+		t.Errorf("mode 4: %v", err)
+	}
+	limit = &quorleasev1.Limit{Name: "a", Unlimited: true, FallbackShareBp: ptr[int64](-1)}
+	if _, err := limitsfile.Resolve(limit); err == nil || !strings.Contains(err.Error(), "-0.01% is out of range 0%..100%") {
+		t.Errorf("share -1: %v", err)
+	}
+}
+
+// TestT52ShareOfNothing: a share of 0 is one, an absent one is none.
+func TestT52ShareOfNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("T52", func(t *testing.T) {
+		t.Parallel()
+		zero := resolved(t, head+"    on_quorum_loss: share\n    fallback: {share: 0%}\n")
+		if zero.FallbackShare == nil || zero.GetFallbackShare() != 0 || limitsfile.Describe(zero).FallbackShareBp == nil {
+			t.Errorf("0%%: %v", zero)
+		}
+		absent := resolved(t, head+"    on_quorum_loss: share\n")
+		if absent.FallbackShare != nil || limitsfile.Describe(absent).FallbackShareBp != nil {
+			t.Errorf("absent: %v", absent)
+		}
+	})
 }
 
 func TestWrongValuesHaveTheirPlace(t *testing.T) {

@@ -73,6 +73,12 @@ func (w *writer) limit(l *quorleasev1.Limit) {
 	if l.MaxKeys != nil {
 		w.line("    max_keys: %d", l.GetMaxKeys())
 	}
+	if name := ModeName(l.GetOnQuorumLoss()); name != "" {
+		w.line("    on_quorum_loss: %s", name)
+	}
+	if l.FallbackShareBp != nil {
+		w.line("    fallback: {share: %s}", formatShare(l.GetFallbackShareBp()))
+	}
 }
 
 // flow writes one value of each dimension that has one.

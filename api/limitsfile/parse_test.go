@@ -27,7 +27,9 @@ limits:
     exact: true
     lease: 2m
     max_keys: 1_000
-  - {name: free, per: [key], unlimited: true}
+    on_quorum_loss: share
+    fallback: {share: 12.5%}
+  - {name: free, per: [key], unlimited: true, on_quorum_loss: closed}
 retry_budgets:
   - name: default
     match: {client: "*"}
@@ -73,8 +75,9 @@ func TestParseReadsEveryField(t *testing.T) {
 			},
 			TargetBp: ptr[int64](7500), Exact: true,
 			Lease: durationpb.New(2 * time.Minute), MaxKeys: ptr[int64](1000),
+			OnQuorumLoss: quorleasev1.FallbackMode_SHARE_ON_LOSS, FallbackShareBp: ptr[int64](1250),
 		}, {
-			Name: "free", Per: []string{"key"}, Unlimited: true,
+			Name: "free", Per: []string{"key"}, Unlimited: true, OnQuorumLoss: quorleasev1.FallbackMode_CLOSED_ON_LOSS,
 		}},
 		RetryBudgets: []*quorleasev1.RetryBudget{{
 			Name: "default", Client: "*", MaxRetries: ptr[uint32](3), MaxFractionBp: ptr[int64](1250),
@@ -105,6 +108,7 @@ func TestDefaults(t *testing.T) {
 	got := resolved(t, "limits:\n  - name: a\n    rate: {requests: 10/min, slow: 1/h}\n")
 	want := &logv1.Limit{
 		Name: "a", Target: 10_000, Lease: int64(5 * time.Second), MaxKeys: 100_000,
+		OnQuorumLoss: logv1.OnQuorumLoss_ON_QUORUM_LOSS_OPEN,
 		Dimensions: []*logv1.Dimension{
 			{Name: "requests", Amount: 10, Interval: int64(time.Minute), Burst: 10, MaxDebt: 10, MaxOpen: 10},
 			// A sixtieth of a token in 60 s: the burst is 1 all the same.

@@ -27,6 +27,9 @@ func (d *decoder) sourcePath(req *quorleasev1.LimitsApplyRequest, field string) 
 			return path
 		}
 	}
+	if before, found := strings.CutSuffix(field, "].fallback_share_bp"); found {
+		return before + "].fallback.share"
+	}
 	if strings.HasSuffix(field, "].client") {
 		return strings.TrimSuffix(field, "client") + "match.client"
 	}

@@ -160,6 +160,7 @@ func (r *resolver) limit(l *quorleasev1.Limit) *logv1.Limit {
 	if l.MaxKeys != nil {
 		out.MaxKeys = r.within("max_keys", l.GetMaxKeys(), 1, bucket.MaxTokens)
 	}
+	r.fallback(l, out)
 	if l.GetUnlimited() {
 		r.unlimited(l)
 		return out

@@ -38,6 +38,7 @@ func drawLimit(t *rapid.T, name string) *quorleasev1.Limit {
 		Lease: optionalDuration(t, "lease", time.Millisecond, 1, 86_400_000),
 		Exact: rapid.Bool().Draw(t, "exact"), MaxKeys: optional(t, "max_keys", rapid.Int64Range(1, 1<<53)),
 	}
+	l.OnQuorumLoss = quorleasev1.FallbackMode(rapid.IntRange(0, 3).Draw(t, "on_quorum_loss"))
 	if rapid.Bool().Draw(t, "keyed") {
 		l.Per = []string{"key"}
 	}
@@ -45,6 +46,7 @@ func drawLimit(t *rapid.T, name string) *quorleasev1.Limit {
 		l.Unlimited = true
 		return l
 	}
+	l.FallbackShareBp = optional(t, "fallback", rapid.Int64Range(0, 10_000))
 	l.TargetBp = optional(t, "target", rapid.Int64Range(1, 10_000))
 	left := int64(10_000)
 	for i := range rapid.IntRange(0, 3).Draw(t, "classes") {

@@ -26,7 +26,9 @@ func (a *admission) Acquire(ctx context.Context, r *quorleasev1.AcquireRequest) 
 	if err != nil {
 		return nil, err
 	}
-	return convert.AcquireAnswer(op.GetAcquire(), result.GetAcquire()), nil
+	answer := convert.AcquireAnswer(op.GetAcquire(), result.GetAcquire())
+	answer.Fallbacks = a.server.fallbacks(ctx, r.KnownRevision, op.GetAcquire())
+	return answer, nil
 }
 
 // Settle reports what a lease really used.
@@ -66,6 +68,19 @@ func (a *admission) lease(ctx context.Context, op *logv1.Operation, wrong error)
 	}
 	result, err := a.server.node.Do(ctx, op, 0)
 	return result.GetLease(), err
+}
+
+// Report books what a client admitted by itself while nobody answered.
+func (a *admission) Report(ctx context.Context, r *quorleasev1.ReportRequest) (*quorleasev1.ReportResponse, error) {
+	op, err := convert.Report(r, identityOf(ctx).Name)
+	if err != nil {
+		return nil, err
+	}
+	result, err := a.server.node.Do(ctx, op, 0)
+	if err != nil {
+		return nil, err
+	}
+	return convert.ReportAnswer(result.GetAdmitted()), nil
 }
 
 // Peek says what an acquire would find.

@@ -75,6 +75,7 @@ var methods = map[string]method{
 	"/quorlease.v1.Admission/Settle":  {Client, admissionPatience},
 	"/quorlease.v1.Admission/Release": {Client, admissionPatience},
 	"/quorlease.v1.Admission/Renew":   {Client, admissionPatience},
+	"/quorlease.v1.Admission/Report":  {Client, admissionPatience},
 	"/quorlease.v1.Admission/Peek":    {Client, admissionPatience},
 	"/quorlease.v1.Admission/Session": {Client, 0},
 

@@ -56,7 +56,8 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 func (c *codec) decode(data mem.BufferSlice, v any) error {
 	switch v.(type) {
 	case *quorleasev1.SessionRequest, *quorleasev1.AcquireRequest, *quorleasev1.SettleRequest,
-		*quorleasev1.ReleaseRequest, *quorleasev1.RenewRequest, *quorleasev1.PeekRequest:
+		*quorleasev1.ReleaseRequest, *quorleasev1.RenewRequest, *quorleasev1.PeekRequest,
+		*quorleasev1.ReportRequest:
 		return c.Codec.Unmarshal(data, v)
 	}
 	return c.CodecV2.Unmarshal(data, v)

@@ -99,6 +99,10 @@ var causes = []Cause{
 		Name: "no room for a tombstone", Code: codes.ResourceExhausted, Reason: "LEASE_LIMIT", HTTP: 429,
 		refusal: logv1.Refusal_CAUSE_LEASE_LIMIT,
 	},
+	{
+		Name: "no room for a report", Code: codes.ResourceExhausted, Reason: "REPORT_LIMIT", HTTP: 429,
+		RetryAfter: time.Minute, refusal: logv1.Refusal_CAUSE_REPORT_LIMIT,
+	},
 	// A deadline that passed after the proposal is both, and says less.
 	{
 		Name: "deadline", Code: codes.DeadlineExceeded, HTTP: 504, MayHaveHappened: true,

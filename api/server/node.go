@@ -24,6 +24,8 @@ type Viewer interface {
 	// View calls read at once where stale, else when this node has applied all
 	// that was committed when it was asked.
 	View(ctx context.Context, stale bool, read func(*fsm.Machine, bucket.Instant)) error
+	// Revision is that of the limits that this node has applied. It costs nothing.
+	Revision() uint64
 }
 
 // Observer says how the cluster looks from here.

@@ -59,6 +59,8 @@ type item struct {
 	pending cluster.Pending
 	// submitted: the node has it. Guarded by session.mu.
 	submitted bool
+	// known is the revision whose fallbacks the caller holds, if any.
+	known *uint64
 	// peek is set instead of pending's operation where it only looks.
 	peek *logv1.Acquire
 	// The answer: a result, or an error. A peek's result is that of an acquire.
@@ -126,6 +128,11 @@ func (s *session) receive() error {
 	}
 	s.hello = first.GetHello()
 	if err := convert.Hello(s.hello); err != nil {
+		return err
+	}
+	// The headers say that the session stands. Nothing was sent before: an answer
+	// needs an item.
+	if err := s.stream.SendHeader(nil); err != nil {
 		return err
 	}
 	for {
@@ -258,6 +265,9 @@ func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
 	}
 	op, attempt, err := s.operation(request)
 	it.pending.Operation, it.pending.Attempt = op, attempt
+	if r := request.GetAcquire(); r != nil {
+		it.known = r.KnownRevision
+	}
 	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
 	return err
 }

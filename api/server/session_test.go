@@ -70,6 +70,20 @@ func TestSessionAnswersEveryKind(t *testing.T) {
 	}
 }
 
+// A client that waits for the headers knows that its hello was accepted, before
+// it has asked for anything.
+func TestSessionStandsBeforeItIsUsed(t *testing.T) {
+	t.Parallel()
+	_, _, address := start(t, nil)
+	stream := open(t, patient(t), address, hello())
+	header, err := stream.Header()
+	if err != nil || header == nil {
+		t.Fatalf("header %v, %v", header, err)
+	}
+	send(t, stream, acquireItem(1, "a"))
+	receive(t, stream, 1)
+}
+
 // An item that names no client is its session's.
 func TestSessionNamesTheClient(t *testing.T) {
 	t.Parallel()

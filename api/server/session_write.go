@@ -144,7 +144,9 @@ func (it *item) fill(out *quorleasev1.ResponseItem) error {
 	switch op := it.pending.Operation.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		if acquired != nil {
-			out.Answer = &quorleasev1.ResponseItem_Acquire{Acquire: convert.AcquireAnswer(op.Acquire, acquired)}
+			answer := convert.AcquireAnswer(op.Acquire, acquired)
+			answer.Fallbacks = it.session.server.fallbacks(it.session.stream.Context(), it.known, op.Acquire)
+			out.Answer = &quorleasev1.ResponseItem_Acquire{Acquire: answer}
 			return nil
 		}
 	case *logv1.Operation_Settle:

@@ -93,6 +93,8 @@ func (a *app) acquire(ctx context.Context, request *quorleasev1.AcquireRequest) 
 		}
 		return err
 	}
+	// The rules for a client that decides by itself: a command never does.
+	answer.Fallbacks = nil
 	if err := a.print(answer, func(w io.Writer) { acquireText(w, answer) }); err != nil {
 		return err
 	}

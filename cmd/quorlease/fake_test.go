@@ -215,9 +215,12 @@ func fullFake() *fakeNode {
 			Burst: proto.Int64(27), MaxDebt: proto.Int64(54), MaxOpen: proto.Int64(54),
 		}},
 		Classes: []*quorleasev1.Class{{Name: "live", ShareBp: 6000, BurstBp: proto.Int64(5000)}, {Name: "batch"}},
+
+		OnQuorumLoss: quorleasev1.FallbackMode_SHARE_ON_LOSS, FallbackShareBp: proto.Int64(2500),
 	}
 	before := proto.CloneOf(limit)
 	before.TargetBp = proto.Int64(7500)
+	before.OnQuorumLoss, before.FallbackShareBp = quorleasev1.FallbackMode_OPEN_ON_LOSS, nil
 	budget := &quorleasev1.RetryBudget{
 		Name: "default", Client: "*", MaxRetries: proto.Uint32(3), MaxFractionBp: proto.Int64(2000),
 		Window: durationpb.New(5 * time.Minute), MinRequests: proto.Int64(50), RetryAfter: durationpb.New(time.Minute),
@@ -274,6 +277,7 @@ func grantedAnswer() *quorleasev1.AcquireResponse {
 		Remaining: []*quorleasev1.Remaining{
 			{Limit: "llm", Key: "team-a", Dimension: "requests", Tokens: 26}, {Limit: "demo", Dimension: "requests"},
 		},
+		Fallbacks: &quorleasev1.Fallbacks{Revision: 8},
 	}
 }
 
@@ -303,6 +307,10 @@ func inspectAnswer(limit *quorleasev1.Limit) *quorleasev1.LimitsInspectResponse 
 			Classes: []*quorleasev1.ClassState{
 				{Name: "live", Level: 5, SubBurst: 13, EffectiveBurst: 27}, {Name: "batch", Debt: 1, EffectiveBurst: 14},
 			},
+		}},
+		Reports: []*quorleasev1.ReportState{{
+			Client: "gateway", SessionId: someLease, Dimension: "requests", Class: "batch", Tokens: 41,
+			At: int64(80 * time.Second),
 		}},
 	}
 }

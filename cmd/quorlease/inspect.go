@@ -17,7 +17,8 @@ import (
 
 const inspectLong = `Show the buckets of a limit, and of one key where it has keys: level, debt, what
 unsettled leases can still give back, and the slack, which is how far spending
-can trail debiting.`
+can trail debiting. Below are the counts of what clients admitted by themselves
+while nobody answered and have reported since.`
 
 func newInspect(a *app) *cobra.Command {
 	request := &quorleasev1.LimitsInspectRequest{}
@@ -70,6 +71,7 @@ func inspectText(w io.Writer, r *quorleasev1.LimitsInspectResponse) {
 	fmt.Fprintf(w, "now     %s since the cluster began\n\n", time.Duration(r.GetNow()))
 	if r.GetLimit().GetUnlimited() {
 		fmt.Fprintln(w, "unlimited: nothing is counted")
+		reportsText(w, r)
 		return
 	}
 	rows := make([][]string, 0, len(r.GetBuckets()))
@@ -92,4 +94,21 @@ func inspectText(w io.Writer, r *quorleasev1.LimitsInspectResponse) {
 		fmt.Fprintln(w)
 		show.Table(w, "DIMENSION CLASS LEVEL DEBT SUB_BURST EFFECTIVE_BURST", classes)
 	}
+	reportsText(w, r)
+}
+
+// reportsText shows what was reported, if anything was.
+func reportsText(w io.Writer, r *quorleasev1.LimitsInspectResponse) {
+	if len(r.GetReports()) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(r.GetReports()))
+	for _, one := range r.GetReports() {
+		rows = append(rows, []string{
+			one.GetClient(), one.GetSessionId(), one.GetDimension(), one.GetClass(), show.Number(one.GetTokens()),
+			time.Duration(one.GetAt()).String(),
+		})
+	}
+	fmt.Fprintln(w)
+	show.Table(w, "REPORTED_BY SESSION DIMENSION CLASS TOKENS AT", rows)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorlease/quorlease/api/limitsfile"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cmd/quorlease/argument"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
@@ -78,7 +79,7 @@ func limitsText(w io.Writer, r *quorleasev1.LimitsListResponse) {
 	}
 	if len(rows) > 0 {
 		fmt.Fprintln(w)
-		show.Table(w, "LIMIT PER DIMENSION RATE TARGET BURST MAX_DEBT MAX_OPEN LEASE CLASSES", rows)
+		show.Table(w, "LIMIT PER DIMENSION RATE TARGET BURST MAX_DEBT MAX_OPEN LEASE CLASSES ON_QUORUM_LOSS", rows)
 	}
 	rows = nil
 	for _, b := range r.GetRetryBudgets() {
@@ -97,7 +98,7 @@ func limitsText(w io.Writer, r *quorleasev1.LimitsListResponse) {
 func limitRows(l *quorleasev1.Limit) [][]string {
 	per, lease := strings.Join(l.GetPer(), ","), show.Duration(l.GetLease())
 	if l.GetUnlimited() {
-		return [][]string{{l.GetName(), per, "", "unlimited", "", "", "", "", lease, ""}}
+		return [][]string{{l.GetName(), per, "", "unlimited", "", "", "", "", lease, "", lossMode(l)}}
 	}
 	classes := make([]string, 0, len(l.GetClasses()))
 	for _, c := range l.GetClasses() {
@@ -108,10 +109,19 @@ func limitRows(l *quorleasev1.Limit) [][]string {
 		rows = append(rows, []string{
 			l.GetName(), per, d.GetName(), show.Rate(d.GetRate()), show.Percent(l.GetTargetBp()),
 			show.Number(d.GetBurst()), show.Number(d.GetMaxDebt()), show.Number(d.GetMaxOpen()),
-			lease, strings.Join(classes, ","),
+			lease, strings.Join(classes, ","), lossMode(l),
 		})
 	}
 	return rows
+}
+
+// lossMode is what clients do while nobody answers, and at which share.
+func lossMode(l *quorleasev1.Limit) string {
+	mode := limitsfile.ModeName(l.GetOnQuorumLoss())
+	if l.FallbackShareBp != nil {
+		mode += ":" + show.Percent(l.GetFallbackShareBp())
+	}
+	return mode
 }
 
 func newLimitsDelete(a *app) *cobra.Command {

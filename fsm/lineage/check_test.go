@@ -55,6 +55,9 @@ func TestLimitsThatCantBeUsed(t *testing.T) {
 		{"no lease", "lease", func(l *logv1.Limit) { l.Lease = 0 }},
 		{"long lease", "lease", func(l *logv1.Limit) { l.Lease = int64(25 * time.Hour) }},
 		{"no keys", "max_keys", func(l *logv1.Limit) { l.MaxKeys = 0 }},
+		{"no mode", "on_quorum_loss", func(l *logv1.Limit) { l.OnQuorumLoss = 4 }},
+		{"negative fallback", "fallback_share", func(l *logv1.Limit) { l.FallbackShare = proto.Int64(-1) }},
+		{"fallback above all", "fallback_share", func(l *logv1.Limit) { l.FallbackShare = proto.Int64(10_001) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -122,6 +125,13 @@ func TestG9EveryFieldOfALimitCounts(t *testing.T) {
 				}
 			}
 		}
+		// T52: a share of 0 is not an absent one.
+		none, zero := good(), good()
+		none.OnQuorumLoss = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE
+		zero.OnQuorumLoss, zero.FallbackShare = none.GetOnQuorumLoss(), proto.Int64(0)
+		if sum(none) == sum(zero) {
+			t.Error("a share of 0 has the digest of none")
+		}
 		if sum(nil) == before {
 			t.Error("no limit has the digest of one")
 		}
@@ -138,6 +148,8 @@ func other(message protoreflect.Message, field protoreflect.FieldDescriptor) pro
 		return protoreflect.ValueOfString(value.String() + "x")
 	case field.Kind() == protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(!value.Bool())
+	case field.Kind() == protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(value.Enum() + 1)
 	}
 	return protoreflect.ValueOfInt64(value.Int() + 1)
 }

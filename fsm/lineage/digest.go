@@ -51,6 +51,12 @@ func DigestLimit(sum *digest.Sum, limit *logv1.Limit) {
 		digestDimension(sum, d)
 	}
 	digestClasses(sum, limit.GetClasses())
+	// Logs that were written before there were fallbacks keep their hashes.
+	if limit.GetOnQuorumLoss() != logv1.OnQuorumLoss_ON_QUORUM_LOSS_UNSPECIFIED || limit.FallbackShare != nil {
+		sum.Word(uint64(limit.GetOnQuorumLoss()))
+		sum.Bool(limit.FallbackShare != nil)
+		sum.Int(limit.GetFallbackShare())
+	}
 }
 
 func digestDimension(sum *digest.Sum, d *logv1.Dimension) {

@@ -87,6 +87,10 @@ func check(limit *logv1.Limit) error {
 		return bad("max_keys", "%d: must be at least 1", limit.GetMaxKeys())
 	case limit.GetTarget() < 1 || limit.GetTarget() > bucket.Whole:
 		return bad("target", "%d: must be from 1 to %d", limit.GetTarget(), bucket.Whole)
+	case logv1.OnQuorumLoss_name[int32(limit.GetOnQuorumLoss())] == "":
+		return bad("on_quorum_loss", "%d: is no mode", limit.GetOnQuorumLoss())
+	case limit.GetFallbackShare() < 0 || limit.GetFallbackShare() > bucket.Whole:
+		return bad("fallback_share", "%d: must be from 0 to %d", limit.GetFallbackShare(), bucket.Whole)
 	}
 	seen := make(map[string]bool)
 	for i, class := range limit.GetClasses() {

@@ -1,4 +1,6 @@
-package fsm
+// Package look finds what makes an entry unfit to be applied, and what the
+// generated decoder lets pass.
+package look
 
 import (
 	"unicode/utf8"
@@ -9,20 +11,19 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
 
-// findings are what makes an entry unfit to be applied. The generated decoder
-// lets both pass.
-type findings struct {
-	// unknown: some part has a field that this program does not know. To ignore
+// Findings are what makes an entry unfit to be applied.
+type Findings struct {
+	// Unknown: some part has a field that this program does not know. To ignore
 	// one would be to apply less than others do.
-	unknown bool
-	// garbled: some text is not valid UTF-8.
-	garbled bool
+	Unknown bool
+	// Garbled: some text is not valid UTF-8.
+	Garbled bool
 }
 
-// look goes through all of an entry. The operations that come by the thousand are
+// Through looks through all of an entry. The operations that come by the thousand are
 // looked at without reflection.
-func look(entry *logv1.Entry) findings {
-	var f findings
+func Through(entry *logv1.Entry) Findings {
+	var f Findings
 	f.plain(entry)
 	for _, op := range entry.GetOperations() {
 		f.operation(op)
@@ -30,7 +31,7 @@ func look(entry *logv1.Entry) findings {
 	return f
 }
 
-func (f *findings) operation(op *logv1.Operation) {
+func (f *Findings) operation(op *logv1.Operation) {
 	switch kind := op.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		f.plain(op)
@@ -55,26 +56,26 @@ func (f *findings) operation(op *logv1.Operation) {
 	}
 }
 
-func (f *findings) usages(usages []*logv1.Usage) {
+func (f *Findings) usages(usages []*logv1.Usage) {
 	for _, u := range usages {
 		f.plain(u)
 		f.text(u.GetLimit(), u.GetKey(), u.GetDimension())
 	}
 }
 
-func (f *findings) plain(message proto.Message) {
-	f.unknown = f.unknown || len(message.ProtoReflect().GetUnknown()) > 0
+func (f *Findings) plain(message proto.Message) {
+	f.Unknown = f.Unknown || len(message.ProtoReflect().GetUnknown()) > 0
 }
 
-func (f *findings) text(texts ...string) {
+func (f *Findings) text(texts ...string) {
 	for _, t := range texts {
-		f.garbled = f.garbled || !utf8.ValidString(t)
+		f.Garbled = f.Garbled || !utf8.ValidString(t)
 	}
 }
 
 // any looks through a message of any type.
-func (f *findings) any(message protoreflect.Message) {
-	f.unknown = f.unknown || len(message.GetUnknown()) > 0
+func (f *Findings) any(message protoreflect.Message) {
+	f.Unknown = f.Unknown || len(message.GetUnknown()) > 0
 	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		each := func(v protoreflect.Value) {
 			switch {

@@ -168,3 +168,19 @@ func CheckNode(n *logv1.NodeRecord) error {
 	}
 	return nil
 }
+
+// CheckCount says whether a count of a report can be booked or kept, as far as
+// that can be seen without the state. The error is a *FieldError.
+func CheckCount(c *logv1.AdmittedCount) error {
+	switch {
+	case !lineage.IsName(c.GetLimit()):
+		return bad("limit", "%q: is no name of a limit", Clip(c.GetLimit()))
+	case !lineage.IsWord(c.GetDimension()):
+		return bad("dimension", "%q: is no name of a dimension", Clip(c.GetDimension()))
+	case c.GetClass() != "" && !lineage.IsWord(c.GetClass()):
+		return bad("class", "%q: is no name of a class", Clip(c.GetClass()))
+	case c.GetTokens() < 1 || c.GetTokens() > bucket.MaxTokens:
+		return bad("tokens", "%d: must be from 1 to %d", c.GetTokens(), int64(bucket.MaxTokens))
+	}
+	return CheckText("key", c.GetKey(), 0, MaxKey)
+}

@@ -17,6 +17,7 @@ const (
 	tagClient   = 6
 	tagNode     = 7
 	tagRevision = 8
+	tagReport   = 9
 )
 
 func digestCaps(sum *digest.Sum, caps *logv1.Caps) {

@@ -74,6 +74,7 @@ const (
 	rankKey
 	rankLease
 	rankClient
+	rankReport
 	rankTrailer
 )
 
@@ -98,6 +99,8 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 		rank, add = rankLease, func() error { return r.addLease(kind.Lease) }
 	case *logv1.SnapshotRecord_Client:
 		rank, add = rankClient, func() error { return r.addClient(kind.Client) }
+	case *logv1.SnapshotRecord_Report:
+		rank, add = rankReport, func() error { return r.addReport(kind.Report) }
 	case *logv1.SnapshotRecord_Trailer:
 		rank, add = rankTrailer, func() error { return r.addTrailer(kind.Trailer) }
 	default:

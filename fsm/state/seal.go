@@ -6,6 +6,7 @@ type touched struct {
 	keys    []*Key
 	leases  []*Lease
 	clients []*Client
+	reports []*Report
 }
 
 // Seal ends an entry: what was touched gets its new digest and its new place
@@ -20,6 +21,9 @@ func (s *State) Seal() {
 	for _, c := range s.touched.clients {
 		s.sealClient(c)
 	}
+	for _, r := range s.touched.reports {
+		s.sealReport(r)
+	}
 	for _, lim := range s.touched.limits {
 		s.sealLimit(lim)
 	}
@@ -32,6 +36,7 @@ func (t *touched) reset() {
 	t.keys = emptied(t.keys)
 	t.leases = emptied(t.leases)
 	t.clients = emptied(t.clients)
+	t.reports = emptied(t.reports)
 }
 
 func emptied[T any](list []*T) []*T {

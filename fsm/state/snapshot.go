@@ -18,6 +18,7 @@ type Snapshot struct {
 	keys     store.Frozen[Key, *Key]
 	leases   store.Frozen[Lease, *Lease]
 	clients  store.Frozen[Client, *Client]
+	reports  store.Frozen[Report, *Report]
 }
 
 // Snapshot keeps the state as it is now, between entries. It copies lists of
@@ -35,6 +36,7 @@ func (s *State) Snapshot() *Snapshot {
 		keys:     s.keys.Freeze(),
 		leases:   s.leases.Freeze(),
 		clients:  s.clients.Freeze(),
+		reports:  s.reports.Freeze(),
 	}
 	// The order of records of one kind means nothing.
 	for _, lim := range s.limits {
@@ -72,6 +74,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	}
 	for c := range s.clients.All() {
 		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Client{Client: saveClient(c)}})
+	}
+	for r := range s.reports.All() {
+		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Report{Report: saveReport(r)}})
 	}
 	trailer := &logv1.SnapshotTrailer{Records: out.records}
 	out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})
@@ -131,4 +136,13 @@ func saveClient(c *Client) *logv1.SnapshotClient {
 		saved.Sources = append(saved.Sources, source)
 	}
 	return saved
+}
+
+func saveReport(r *Report) *logv1.SnapshotReport {
+	return &logv1.SnapshotReport{
+		Session: r.ID.Session[:], Owner: r.ID.Owner, Client: r.Client, At: int64(r.At), ForgetAt: int64(r.ForgetAt),
+		Count: &logv1.AdmittedCount{
+			Limit: r.ID.Limit, Key: r.ID.Key, Dimension: r.ID.Dimension, Class: r.ID.Class, Tokens: r.Tokens,
+		},
+	}
 }

@@ -1,5 +1,5 @@
 // Package state holds what the state machine remembers: limits with their keys,
-// leases, clients, members and the history of changes. It knows how that is
+// leases, clients, reports, members and the history of changes. It knows how that is
 // hashed, frozen, saved and restored, and what is due when; what the operations
 // mean is the business of package fsm.
 //
@@ -47,11 +47,13 @@ type State struct {
 	keys    *store.Table[keyID, Key, *Key]
 	leases  *store.Table[LeaseID, Lease, *Lease]
 	clients *store.Table[string, Client, *Client]
+	reports *store.Table[ReportID, Report, *Report]
 
 	dueLimits  store.Queue[*Limit]
 	openLeases store.Queue[*Lease]
 	deadLeases store.Queue[*Lease]
 	dueClients store.Queue[*Client]
+	dueReports store.Queue[*Report]
 
 	// sum is the sum of the digests of all records that are not touched.
 	sum     uint64
@@ -64,6 +66,7 @@ const (
 	keyShards    = 4096
 	leaseShards  = 4096
 	clientShards = 256
+	reportShards = 256
 )
 
 // New is the state of a cluster that has not formed: empty, with DefaultCaps.
@@ -76,6 +79,7 @@ func New() *State {
 		keys:       store.NewTable[keyID, Key](keyShards),
 		leases:     store.NewTable[LeaseID, Lease](leaseShards),
 		clients:    store.NewTable[string, Client](clientShards),
+		reports:    store.NewTable[ReportID, Report](reportShards),
 	}
 }
 
@@ -120,6 +124,9 @@ func (s *State) Recount() uint64 {
 	}
 	for c := range s.clients.All() {
 		sum += c.sum()
+	}
+	for r := range s.reports.All() {
+		sum += r.sum()
 	}
 	return sum
 }

@@ -1687,7 +1687,10 @@ type ReportRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Who the work was for.
 	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
-	// 32 lower-case hex digits, drawn by the client's process when it started.
+	// 32 lower-case hex digits, drawn by the client's process when it began to
+	// count. What was reported is remembered for 24 h after the last report that
+	// added something: a client that counts longer begins anew, under another id,
+	// once all is booked.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
 	// 1 to 64, no (limit, key, dimension, class) twice.
 	Admitted      []*Admitted `protobuf:"bytes,3,rep,name=admitted,proto3" json:"admitted,omitempty"`
@@ -1887,7 +1890,8 @@ type Booked struct {
 	Debt int64 `protobuf:"varint,2,opt,name=debt,proto3" json:"debt,omitempty"`
 	// The part beyond max_debt: written off, and logged.
 	WrittenOff int64 `protobuf:"varint,3,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
-	// The limit or dimension is no more: nothing was booked.
+	// There is no such limit, key, dimension or class, or no room for the key:
+	// nothing was booked.
 	Gone          bool `protobuf:"varint,4,opt,name=gone,proto3" json:"gone,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -184,7 +184,7 @@ func RevisionAnswer(r *fsm.Revision) *quorleasev1.Revision {
 func InspectAnswer(in *fsm.Inspection) *quorleasev1.LimitsInspectResponse {
 	answer := &quorleasev1.LimitsInspectResponse{
 		Limit: limitsfile.Describe(in.Limit), Key: in.Key, Seen: in.Seen, Now: int64(in.Now),
-		Keys: int64(in.Keys), OpenLeases: int64(in.OpenLeases),
+		Keys: int64(in.Keys), OpenLeases: int64(in.OpenLeases), Reports: reportStates(in.Reports),
 	}
 	for _, b := range in.Buckets {
 		state := &quorleasev1.BucketState{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -22,6 +23,9 @@ var wall = time.Date(2026, 10, 22, 8, 30, 0, 0, time.UTC)
 type Node struct {
 	// Ring has the node's events.
 	Ring *events.Ring
+
+	// revision is the machine's.
+	revision atomic.Uint64
 
 	mu      sync.Mutex
 	machine *fsm.Machine
@@ -67,6 +71,7 @@ func (n *Node) Apply(op *logv1.Operation) *logv1.Result {
 	results, _ := n.machine.Apply(n.index, &logv1.Entry{
 		Stamp: n.now, Wall: wall.UnixNano() + n.now, Operations: []*logv1.Operation{op},
 	})
+	n.revision.Store(n.machine.Revision())
 	return results[0]
 }
 
@@ -205,3 +210,6 @@ func (n *Node) View(_ context.Context, stale bool, read func(*fsm.Machine, bucke
 	read(n.machine, bucket.Instant(n.now))
 	return nil
 }
+
+// Revision is that of the limits.
+func (n *Node) Revision() uint64 { return n.revision.Load() }

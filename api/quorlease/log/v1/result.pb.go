@@ -178,6 +178,8 @@ const (
 	Refusal_CAUSE_REVISION_CHANGED Refusal_Cause = 5
 	// A cap on leases or tombstones was met by a release of an unknown id.
 	Refusal_CAUSE_LEASE_LIMIT Refusal_Cause = 6
+	// As many reports of what was admitted are remembered as may be.
+	Refusal_CAUSE_REPORT_LIMIT Refusal_Cause = 7
 )
 
 // Enum value maps for Refusal_Cause.
@@ -190,6 +192,7 @@ var (
 		4: "CAUSE_LEASE_CONFLICT",
 		5: "CAUSE_REVISION_CHANGED",
 		6: "CAUSE_LEASE_LIMIT",
+		7: "CAUSE_REPORT_LIMIT",
 	}
 	Refusal_Cause_value = map[string]int32{
 		"CAUSE_UNSPECIFIED":      0,
@@ -199,6 +202,7 @@ var (
 		"CAUSE_LEASE_CONFLICT":   4,
 		"CAUSE_REVISION_CHANGED": 5,
 		"CAUSE_LEASE_LIMIT":      6,
+		"CAUSE_REPORT_LIMIT":     7,
 	}
 )
 
@@ -1304,11 +1308,11 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\fbudget_after\x18\x05 \x01(\v2\x1d.quorlease.log.v1.RetryBudgetR\vbudgetAfter\"v\n" +
 	"\fAdjustResult\x123\n" +
 	"\x06before\x18\x01 \x01(\v2\x1b.quorlease.log.v1.RemainingR\x06before\x121\n" +
-	"\x05after\x18\x02 \x01(\v2\x1b.quorlease.log.v1.RemainingR\x05after\"\xa9\x02\n" +
+	"\x05after\x18\x02 \x01(\v2\x1b.quorlease.log.v1.RemainingR\x05after\"\xc1\x02\n" +
 	"\aRefusal\x125\n" +
 	"\x05cause\x18\x01 \x01(\x0e2\x1f.quorlease.log.v1.Refusal.CauseR\x05cause\x12\x14\n" +
 	"\x05field\x18\x02 \x01(\tR\x05field\x12\x18\n" +
-	"\amessage\x18\x03 \x01(\tR\amessage\"\xb6\x01\n" +
+	"\amessage\x18\x03 \x01(\tR\amessage\"\xce\x01\n" +
 	"\x05Cause\x12\x15\n" +
 	"\x11CAUSE_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fCAUSE_BAD_FIELD\x10\x01\x12\x19\n" +
@@ -1316,7 +1320,8 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x15CAUSE_LEASE_NOT_FOUND\x10\x03\x12\x18\n" +
 	"\x14CAUSE_LEASE_CONFLICT\x10\x04\x12\x1a\n" +
 	"\x16CAUSE_REVISION_CHANGED\x10\x05\x12\x15\n" +
-	"\x11CAUSE_LEASE_LIMIT\x10\x06*\xd0\x02\n" +
+	"\x11CAUSE_LEASE_LIMIT\x10\x06\x12\x16\n" +
+	"\x12CAUSE_REPORT_LIMIT\x10\a*\xd0\x02\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vREASON_RATE\x10\x01\x12\x16\n" +

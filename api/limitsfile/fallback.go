@@ -1,0 +1,98 @@
+package limitsfile
+
+import (
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// modes are what clients may do while nobody answers, as the file calls it.
+var modes = []struct {
+	name string
+	mode quorleasev1.FallbackMode
+}{
+	{"open", quorleasev1.FallbackMode_OPEN_ON_LOSS},
+	{"share", quorleasev1.FallbackMode_SHARE_ON_LOSS},
+	{"closed", quorleasev1.FallbackMode_CLOSED_ON_LOSS},
+}
+
+// Mode is what clients do while nobody answers. The modes of both protocols have
+// the same numbers. A limit that was logged before there were modes is open.
+func Mode(l *logv1.Limit) quorleasev1.FallbackMode {
+	if mode := quorleasev1.FallbackMode(l.GetOnQuorumLoss()); mode != quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED {
+		return mode
+	}
+	return quorleasev1.FallbackMode_OPEN_ON_LOSS
+}
+
+// ModeName is a mode as the file calls it, empty for what is none.
+func ModeName(mode quorleasev1.FallbackMode) string {
+	for _, one := range modes {
+		if one.mode == mode {
+			return one.name
+		}
+	}
+	return ""
+}
+
+func parseMode(s string) (quorleasev1.FallbackMode, string) {
+	for _, one := range modes {
+		if one.name == s {
+			return one.mode, ""
+		}
+	}
+	names := make([]string, len(modes))
+	for i, one := range modes {
+		names[i] = one.name
+	}
+	return 0, Quote(s) + ": want one of " + strings.Join(names, ", ")
+}
+
+func (d *decoder) mode(n ast.Node, path string) quorleasev1.FallbackMode {
+	if n == nil {
+		return quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED
+	}
+	mode, _ := value(d, n, path, "open, share or closed", parseMode)
+	return mode
+}
+
+// fallbackShare reads the fields of fallback, of which there is one.
+func (d *decoder) fallbackShare(n ast.Node, path string) *int64 {
+	if n == nil {
+		return nil
+	}
+	f := d.fields(n, path, "share")
+	return d.share(f["share"], path+".share")
+}
+
+// fallback says what clients do while nobody answers: openly, unless the limit
+// says otherwise. A share that is absent stays absent, which is not a share of 0
+// (T52).
+func (r *resolver) fallback(l *quorleasev1.Limit, out *logv1.Limit) {
+	mode := l.GetOnQuorumLoss()
+	switch {
+	case mode == quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED:
+		mode = quorleasev1.FallbackMode_OPEN_ON_LOSS
+	case ModeName(mode) == "":
+		r.fail("on_quorum_loss", "%d is no mode", mode)
+		return
+	}
+	out.OnQuorumLoss = logv1.OnQuorumLoss(mode)
+	if l.FallbackShareBp != nil {
+		share := r.share("fallback_share_bp", l.GetFallbackShareBp(), 0, bucket.Whole)
+		out.FallbackShare = &share
+	}
+	if !l.GetUnlimited() {
+		return
+	}
+	if mode == quorleasev1.FallbackMode_SHARE_ON_LOSS {
+		r.fail("on_quorum_loss", "share: there is nothing to share where unlimited is true")
+	}
+	if l.FallbackShareBp != nil {
+		r.fail("fallback_share_bp", "must be absent where unlimited is true")
+	}
+}

@@ -1,0 +1,124 @@
+package fsm
+
+import (
+	"fmt"
+	"slices"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/state"
+)
+
+// Report is what a session has reported to have admitted by itself. It must not
+// be changed.
+type Report = state.Report
+
+// applyReportAdmitted books what a client admitted by itself while nobody
+// answered. A count is the session's total so far: only what is above the
+// highest one is booked, so that a report that comes twice, late, out of order or
+// not at all does no harm (T35).
+func (m *Machine) applyReportAdmitted(op *logv1.ReportAdmitted) (*logv1.Result, error) {
+	ids, err := m.checkAdmitted(op)
+	if err != nil {
+		return nil, err
+	}
+	answer := &logv1.AdmittedResult{Bookings: make([]*logv1.Booking, len(ids))}
+	for i, c := range op.GetCounts() {
+		answer.Bookings[i] = m.book(ids[i], op.GetClient(), c.GetTokens())
+	}
+	return &logv1.Result{Kind: &logv1.Result_Admitted{Admitted: answer}}, nil
+}
+
+// checkAdmitted looks at all of a report before any of it is booked. Where there
+// is no room to remember it nothing is: booked twice would be worse than late.
+func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]state.ReportID, error) {
+	if n := len(op.GetSession()); n != len(state.SessionID{}) {
+		return nil, badField("session", "%d bytes: must be %d", n, len(state.SessionID{}))
+	}
+	if err := checkText("owner", op.GetOwner(), 0, state.MaxText); err != nil {
+		return nil, err
+	}
+	if err := checkText("client", op.GetClient(), 0, state.MaxText); err != nil {
+		return nil, err
+	}
+	if n := len(op.GetCounts()); n < 1 || n > maxAdmitted {
+		return nil, badField("counts", "%d: must be from 1 to %d", n, maxAdmitted)
+	}
+	ids, fresh := make([]state.ReportID, 0, len(op.GetCounts())), 0
+	for i, c := range op.GetCounts() {
+		if err := state.CheckCount(c); err != nil {
+			return nil, asRefusal(at("counts", i, ""), err)
+		}
+		id := state.ReportID{
+			Session: state.SessionID(op.GetSession()), Owner: op.GetOwner(),
+			Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Class: c.GetClass(),
+		}
+		if slices.Contains(ids, id) {
+			return nil, badField(at("counts", i, "dimension"), "%q of limit %q: is there twice", id.Dimension, id.Limit)
+		}
+		ids = append(ids, id)
+		if lim, _, _ := m.countedBy(id); lim != nil && !m.state.Remembers(id) {
+			fresh++
+		}
+	}
+	if n := m.state.Reports(); n+fresh > state.MaxReports {
+		return nil, refuse(logv1.Refusal_CAUSE_REPORT_LIMIT, "counts",
+			"%d more: %d reports are remembered, at most %d", fresh, n, state.MaxReports)
+	}
+	return ids, nil
+}
+
+// countedBy finds limit, dimension and class of a count; nil where they are
+// gone. The dimension of an unlimited limit is -1.
+func (m *Machine) countedBy(id state.ReportID) (lim *state.Limit, dimension, class int) {
+	lim = m.state.FindLimit(id.Limit)
+	switch {
+	case lim == nil || !lim.Live() || wrongKey(lim.Limit.GetKeyed(), id.Key) != "":
+		return nil, 0, 0
+	case lim.Limit.GetUnlimited():
+		return lim, -1, 0
+	}
+	dimension = lim.Now().Find(id.Dimension)
+	if dimension < 0 || !lim.Now().Dimensions[dimension].Live() {
+		return nil, 0, 0
+	}
+	class, known := lim.Now().Dimensions[dimension].Class(id.Class)
+	if !known {
+		return nil, 0, 0
+	}
+	return lim, dimension, class
+}
+
+// book takes what is new from the bucket: what the class can take, then debt.
+func (m *Machine) book(id state.ReportID, client string, tokens int64) *logv1.Booking {
+	lim, dimension, class := m.countedBy(id)
+	if lim == nil {
+		return &logv1.Booking{Gone: true}
+	}
+	extra := tokens - m.state.Reported(id)
+	if extra <= 0 {
+		return &logv1.Booking{}
+	}
+	booking := &logv1.Booking{Tokens: extra}
+	if dimension >= 0 {
+		k := m.state.FindKey(lim.ID, id.Key)
+		if k == nil {
+			if m.noRoom(lim) != "" {
+				return &logv1.Booking{Gone: true}
+			}
+			k = m.state.AddKey(lim, id.Key)
+		}
+		b, shape := &m.state.ChangeKey(lim, k).Held(dimension).Bucket, lim.Now().Dimensions[dimension].Shape
+		b.Advance(shape, m.state.Now)
+		owed := b.Debt(shape, class)
+		booking.WrittenOff = b.Excess(shape, class, extra)
+		booking.Debt = min(b.Debt(shape, class)-owed, extra-booking.GetWrittenOff())
+	}
+	m.state.SetReported(id, client, tokens)
+	if beyond := booking.GetWrittenOff(); beyond > 0 {
+		m.effect(Effect{
+			Kind: DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client, Value: fmt.Sprint(beyond),
+			Text: fmt.Sprintf("%d admitted without the authority: %d tokens are beyond the debt allowed", extra, beyond),
+		})
+	}
+	return booking
+}
