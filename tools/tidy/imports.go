@@ -99,6 +99,12 @@ func ImportRules() []ImportRule {
 			Why: "a core too poor to misbehave: it gets time and numbers as arguments",
 		},
 		{
+			Name: "failopen", Of: []string{"client/failopen"},
+			Only:  []string{"std", "fsm/bucket", "fsm/window", "fsm/retry"},
+			Never: []string{"context", "crypto/rand", "log/...", "net/...", "os/...", "runtime/...", "syscall", "unsafe"},
+			Why:   "what a client does alone is a function of what it saw and when: it has a lock, no clock and no network",
+		},
+		{
 			Name: "machine", Of: []string{"fsm/..."},
 			Except: []string{"fsm/bucket", "fsm/window", "fsm/retry", "fsm/fsmtest"},
 			Only:   []string{"std", "fsm/...", logv1, "google.golang.org/protobuf/..."},
