@@ -102,6 +102,16 @@ func Report(node string, boot uint64, slices ...*logv1.ClientSlice) *logv1.Opera
 	return Operation(&logv1.ReportRetries{Node: node, Boot: boot, Slices: slices})
 }
 
+// Count is a session's total for one bucket, of its first class.
+func Count(limit, key, dimension string, tokens int64) *logv1.AdmittedCount {
+	return &logv1.AdmittedCount{Limit: limit, Key: key, Dimension: dimension, Tokens: tokens}
+}
+
+// Admitted is a session's report of what it admitted by itself.
+func Admitted(session string, counts ...*logv1.AdmittedCount) *logv1.Operation {
+	return Operation(&logv1.ReportAdmitted{Session: LeaseID(session), Counts: counts})
+}
+
 // Operation wraps one kind of operation.
 func Operation(kind any) *logv1.Operation {
 	switch kind := kind.(type) {
@@ -119,6 +129,8 @@ func Operation(kind any) *logv1.Operation {
 		return &logv1.Operation{Kind: &logv1.Operation_Adjust{Adjust: kind}}
 	case *logv1.ReportRetries:
 		return &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: kind}}
+	case *logv1.ReportAdmitted:
+		return &logv1.Operation{Kind: &logv1.Operation_ReportAdmitted{ReportAdmitted: kind}}
 	case *logv1.SetNode:
 		return &logv1.Operation{Kind: &logv1.Operation_SetNode{SetNode: kind}}
 	case *logv1.Form:

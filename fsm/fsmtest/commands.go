@@ -26,6 +26,7 @@ import (
 //	entry                                     with lines: operations, all in one entry
 //	adjust LIMIT[/KEY]:DIMENSION=±N|reset [reason=R]
 //	report node=N boot=N client=C slice=N total=N retries=N
+//	admitted session=X [client=C] [owner=O] LIMIT[/KEY]:DIMENSION[@CLASS]=TOTAL …
 //	client NAME
 //	node ID [remove] [grpc=A], form ID [keys=N] [leases=N] [limits=N] [clients=N]
 //	inspect LIMIT[/KEY]
@@ -45,7 +46,7 @@ func commands() map[string]command {
 		"history": (*script).history,
 		"restore": (*script).restore,
 	}
-	for _, name := range []string{"settle", "release", "renew", "adjust", "report", "node", "form"} {
+	for _, name := range []string{"settle", "release", "renew", "adjust", "report", "admitted", "node", "form"} {
 		all[name] = func(s *script, words, _ []string) []string {
 			return show(s.At(s.now, s.operation(name, words)))
 		}
@@ -186,8 +187,12 @@ func (s *script) restore(_, _ []string) []string {
 
 func (s *script) counts(_, _ []string) []string {
 	c := s.Counts()
-	return []string{fmt.Sprintf("keys %d, leases %d of which open %d, limits %d, clients %d",
-		c.Keys, c.Leases, c.OpenLeases, c.Limits, c.Clients)}
+	line := fmt.Sprintf("keys %d, leases %d of which open %d, limits %d, clients %d",
+		c.Keys, c.Leases, c.OpenLeases, c.Limits, c.Clients)
+	if c.Reports > 0 {
+		line += fmt.Sprintf(", reports %d", c.Reports)
+	}
+	return []string{line}
 }
 
 func (s *script) client(words, _ []string) []string {

@@ -11,7 +11,7 @@ import (
 func (s *script) operation(name string, words []string) *logv1.Operation {
 	s.T.Helper()
 	o := parseWords(words, "id", "progress", "owner", "client", "ttl", "seq", "reason", "author", "node", "boot",
-		"slice", "total", "retries", "remove", "grpc", "keys", "leases", "limits", "clients")
+		"slice", "total", "retries", "remove", "grpc", "keys", "leases", "limits", "clients", "session")
 	id := LeaseID(o.values["id"])
 	switch name {
 	case "acquire":
@@ -38,6 +38,11 @@ func (s *script) operation(name string, words []string) *logv1.Operation {
 				Total: s.number(o.values["total"]), Retries: s.number(o.values["retries"]),
 			}},
 		})
+	case "admitted":
+		return Operation(&logv1.ReportAdmitted{
+			Session: LeaseID(o.values["session"]), Owner: o.values["owner"], Client: o.values["client"],
+			Counts: s.counted(o.rest),
+		})
 	case "node":
 		return Operation(&logv1.SetNode{
 			Node: &logv1.NodeRecord{RaftId: o.rest[0], Grpc: o.values["grpc"]}, Remove: o.flags["remove"],
@@ -62,6 +67,18 @@ func (s *script) usages(words []string) []*logv1.Usage {
 		})
 	}
 	return usages
+}
+
+func (s *script) counted(words []string) []*logv1.AdmittedCount {
+	s.T.Helper()
+	var counts []*logv1.AdmittedCount
+	for _, word := range words {
+		c := s.charge(word)
+		count := &logv1.AdmittedCount{Limit: c.GetLimit(), Key: c.GetKey(), Tokens: c.GetAmount()}
+		count.Dimension, count.Class, _ = strings.Cut(c.GetDimension(), "@")
+		counts = append(counts, count)
+	}
+	return counts
 }
 
 func (s *script) adjustment(o options) *logv1.Adjust {
@@ -119,12 +136,19 @@ func (s *script) plan(words, input []string) []string {
 	return []string{showLimits(answer)}
 }
 
-// limit reads NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N]
+// limit reads NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N] [loss=open|share|closed] [fallback=N%]
 // [class=NAME:SHARE%:BURST%] … DIMENSION=RATE,burst=N[,debt=N][,open=N] … .
 func (s *script) limit(name string, words []string) *logv1.Limit {
 	s.T.Helper()
-	o := parseWords(words, "keyed", "unlimited", "target", "lease", "max_keys")
+	o := parseWords(words, "keyed", "unlimited", "target", "lease", "max_keys", "loss", "fallback")
 	limit := Limit(name)
+	if text := o.values["loss"]; text != "" {
+		limit.OnQuorumLoss = logv1.OnQuorumLoss(logv1.OnQuorumLoss_value["ON_QUORUM_LOSS_"+strings.ToUpper(text)])
+	}
+	if text := o.values["fallback"]; text != "" {
+		share := s.percent(text)
+		limit.FallbackShare = &share
+	}
 	limit.Keyed, limit.Unlimited = o.flags["keyed"], o.flags["unlimited"]
 	if text := o.values["target"]; text != "" {
 		limit.Target = s.percent(text)

@@ -28,6 +28,8 @@ func showResult(r *logv1.Result) string {
 		return showLimits(kind.Limits)
 	case *logv1.Result_Adjust:
 		return fmt.Sprintf("adjusted from %d to %d", kind.Adjust.GetBefore().GetTokens(), kind.Adjust.GetAfter().GetTokens())
+	case *logv1.Result_Admitted:
+		return showBookings(kind.Admitted.GetBookings())
 	case *logv1.Result_Done:
 		return "done"
 	case *logv1.Result_Refusal:
@@ -104,6 +106,26 @@ func showLease(r *logv1.LeaseResult) string {
 	return strings.Join(words, " ")
 }
 
+func showBookings(bookings []*logv1.Booking) string {
+	words := []string{"booked"}
+	for i, b := range bookings {
+		if i > 0 {
+			words = append(words, "and")
+		}
+		switch {
+		case b.GetGone():
+			words = append(words, "gone")
+		case b.GetWrittenOff() > 0:
+			words = append(words, fmt.Sprintf("%d, debt %d, written off %d", b.GetTokens(), b.GetDebt(), b.GetWrittenOff()))
+		case b.GetDebt() > 0:
+			words = append(words, fmt.Sprintf("%d, debt %d", b.GetTokens(), b.GetDebt()))
+		default:
+			words = append(words, fmt.Sprint(b.GetTokens()))
+		}
+	}
+	return strings.Join(words, " ")
+}
+
 func showLimits(r *logv1.LimitsResult) string {
 	return strings.TrimSpace(fmt.Sprintf("revision %d %s", r.GetRevision(), showChanges(r.GetChanges())))
 }
@@ -154,6 +176,14 @@ func showInspection(in *fsm.Inspection) []string {
 				line += fmt.Sprintf("; %s %d of %d, debt %d, effective burst %d",
 					c.Name, c.Level, c.SubBurst, c.Debt, c.EffectiveBurst)
 			}
+		}
+		lines = append(lines, line)
+	}
+	for _, r := range in.Reports {
+		line := fmt.Sprintf("session %s of %q reported %d %s at %v", strings.TrimRight(string(r.ID.Session[:]), "\x00"),
+			r.Client, r.Tokens, r.ID.Dimension, time.Duration(r.At))
+		if r.ID.Class != "" {
+			line += " of class " + r.ID.Class
 		}
 		lines = append(lines, line)
 	}

@@ -53,6 +53,9 @@ func pick[T any](w *World, from ...T) T { return from[w.Choose(len(from))] }
 func (w *World) Entry() *logv1.Entry {
 	w.now += pick(w, 0, 0, time.Nanosecond, time.Millisecond, 100*time.Millisecond, 333*time.Millisecond,
 		time.Second, 5*time.Second, time.Minute, 7*time.Minute)
+	if w.Choose(64) == 0 {
+		w.now += 25 * time.Hour
+	}
 	stamp := w.now
 	if w.Choose(8) == 0 {
 		stamp -= pick(w, time.Nanosecond, time.Second, time.Hour)
@@ -66,7 +69,7 @@ func (w *World) Entry() *logv1.Entry {
 
 // Operation is a random operation.
 func (w *World) Operation() *logv1.Operation {
-	switch w.Choose(16) {
+	switch w.Choose(17) {
 	case 0, 1, 2, 3, 4:
 		return Operation(w.acquire())
 	case 5, 6:
@@ -92,6 +95,8 @@ func (w *World) Operation() *logv1.Operation {
 		return Operation(&logv1.SetNode{
 			Node: &logv1.NodeRecord{RaftId: pick(w, "n1.1", "n2.1", ""), Grpc: w.client()}, Remove: w.Choose(4) == 0,
 		})
+	case 15:
+		return Operation(w.admitted())
 	}
 	if w.Choose(4) == 0 {
 		return Operation(&logv1.Form{
@@ -189,6 +194,25 @@ func (w *World) report() *logv1.ReportRetries {
 	return op
 }
 
+// admitted is a report of a session; what it says grows, stands still and falls
+// back.
+func (w *World) admitted() *logv1.ReportAdmitted {
+	op := &logv1.ReportAdmitted{
+		Session: LeaseID(pick(w, "s0", "s1", "s2")), Owner: w.owner(), Client: w.client(),
+	}
+	if !w.Tame && w.Choose(16) == 0 {
+		op.Session = op.GetSession()[:8]
+	}
+	for range 1 + w.Choose(3) {
+		c := w.charge()
+		op.Counts = append(op.Counts, &logv1.AdmittedCount{
+			Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(),
+			Class: pick(w, "", "", "live", "batch"), Tokens: c.GetAmount() * int64(1+w.Choose(9)),
+		})
+	}
+	return op
+}
+
 func (w *World) applyLimits() *logv1.ApplyLimits {
 	op := &logv1.ApplyLimits{Author: w.owner(), Prune: w.Choose(32) == 0}
 	for range w.Choose(3) {
@@ -217,6 +241,11 @@ func (w *World) configure(name string) *logv1.Limit {
 	limit.MaxKeys = int64(3 + w.Choose(3))
 	limit.Lease = int64(pick(w, time.Second, 5*time.Second, time.Hour))
 	limit.Target = int64(pick(w, 10_000, 10_000, 7_500))
+	limit.OnQuorumLoss = logv1.OnQuorumLoss(w.Choose(4))
+	if share := int64(w.Choose(3)); share > 0 {
+		share = (share - 1) * 2_500
+		limit.FallbackShare = &share
+	}
 	if w.Choose(16) == 0 {
 		limit.Unlimited = true
 		return limit

@@ -1,6 +1,7 @@
 package state
 
 import (
+	"errors"
 	"testing"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -100,4 +101,77 @@ func TestG9EveryFieldOfALeaseCounts(t *testing.T) {
 			seen[l.sum()] = i
 		}
 	})
+}
+
+// TestG9EveryFieldOfAReportCounts does the same for reports.
+func TestG9EveryFieldOfAReportCounts(t *testing.T) {
+	t.Parallel()
+	t.Run("G9", func(t *testing.T) {
+		t.Parallel()
+		seen := make(map[uint64]int)
+		for i, change := range []func(*Report){
+			func(*Report) {},
+			func(r *Report) { r.ID.Session[3] = 1 },
+			func(r *Report) { r.ID.Owner = "x" },
+			func(r *Report) { r.ID.Limit = "x" },
+			func(r *Report) { r.ID.Key = "x" },
+			func(r *Report) { r.ID.Dimension = "x" },
+			func(r *Report) { r.ID.Class = "x" },
+			func(r *Report) { r.Client = "x" },
+			func(r *Report) { r.Tokens = 1 },
+			func(r *Report) { r.At = 1 },
+			func(r *Report) { r.ForgetAt = 1 },
+		} {
+			r := &Report{}
+			change(r)
+			if other, there := seen[r.sum()]; there {
+				t.Errorf("changes %d and %d have the same digest", other, i)
+			}
+			seen[r.sum()] = i
+		}
+	})
+}
+
+// TestSavedReportsThatAreWrong: none of these can have been saved.
+func TestSavedReportsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	good := func() *logv1.SnapshotReport {
+		return &logv1.SnapshotReport{
+			Session: make([]byte, 16), Client: "c", At: 5, ForgetAt: 10,
+			Count: &logv1.AdmittedCount{Limit: "api", Dimension: "requests", Tokens: 1},
+		}
+	}
+	for name, change := range map[string]func(*logv1.SnapshotReport){
+		"short session":    func(r *logv1.SnapshotReport) { r.Session = r.GetSession()[1:] },
+		"no limit":         func(r *logv1.SnapshotReport) { r.Count.Limit = "" },
+		"no dimension":     func(r *logv1.SnapshotReport) { r.Count.Dimension = "" },
+		"no class":         func(r *logv1.SnapshotReport) { r.Count.Class = "X" },
+		"a key of control": func(r *logv1.SnapshotReport) { r.Count.Key = "\n" },
+		"no tokens":        func(r *logv1.SnapshotReport) { r.Count.Tokens = 0 },
+		"no count":         func(r *logv1.SnapshotReport) { r.Count = nil },
+		"owner":            func(r *logv1.SnapshotReport) { r.Owner = "\x00" },
+		"client":           func(r *logv1.SnapshotReport) { r.Client = "\x00" },
+		"from the future":  func(r *logv1.SnapshotReport) { r.At = 8 },
+		"before time":      func(r *logv1.SnapshotReport) { r.At = -1 },
+		"over before":      func(r *logv1.SnapshotReport) { r.ForgetAt = 4 },
+		"never over":       func(r *logv1.SnapshotReport) { r.ForgetAt = int64(LastInstant+ReportLife) + 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &restoring{State: New()}
+			r.Now = 7
+			if err := r.addReport(good()); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.addReport(good()); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("twice: %v, want %v", err, ErrCorrupt)
+			}
+			bad := good()
+			bad.Owner = "another"
+			change(bad)
+			if err := r.addReport(bad); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%v: %v, want %v", bad, err, ErrCorrupt)
+			}
+		})
+	}
 }
