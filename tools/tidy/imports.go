@@ -88,7 +88,13 @@ var serving = []string{
 
 // ImportRules returns the directions in which packages may know one another.
 func ImportRules() []ImportRule {
-	const logv1, peerv1 = "api/quorlease/log/v1", "api/quorlease/peer/v1"
+	return append(pureRules(), outerRules()...)
+}
+
+const logv1, peerv1 = "api/quorlease/log/v1", "api/quorlease/peer/v1"
+
+// pureRules are about what takes time as an argument.
+func pureRules() []ImportRule {
 	return []ImportRule{
 		{
 			Name: "arithmetic", Of: []string{"fsm/bucket", "fsm/window"}, Only: []string{"std"}, Never: impure,
@@ -111,6 +117,11 @@ func ImportRules() []ImportRule {
 			Never:  append([]string{"fsm/fsmtest"}, impure...),
 			Why:    "consensus, logs, metrics and servers are adapters: the machine never heard of them",
 		},
+	}
+}
+
+func outerRules() []ImportRule {
+	return []ImportRule{
 		{
 			Name: "public-protocol", Of: []string{"api/quorlease/v1", logv1},
 			Never: []string{"fsm/...", "cluster/...", "api/..."},
