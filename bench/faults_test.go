@@ -40,13 +40,13 @@ func TestMain(m *testing.M) {
 }
 
 // startCluster starts three nodes and waits until all are healthy.
-func startCluster(t *testing.T, wrap func(int) []string) *Nodes {
+func startCluster(t *testing.T, wrap func(int) []string, args ...string) *Nodes {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "nodes.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	nodes, err := StartNodes(NodesConfig{Binary: binary, Dir: t.TempDir(), Count: 3, Wrap: wrap, Log: log})
+	nodes, err := StartNodes(NodesConfig{Binary: binary, Dir: t.TempDir(), Count: 3, Wrap: wrap, Args: args, Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

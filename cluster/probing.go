@@ -88,10 +88,14 @@ func (n *Node) quorumChanged(c probe.Change) {
 		event.Kind, event.Severity, event.Text = events.QuorumLost, events.Critical, c.View.State.String()+": "+reach
 	case probe.QuorumRestored:
 		event.Kind, event.Severity, event.Text = events.QuorumRestored, events.Info, reach
-	case probe.FollowerLagging:
-		event.Kind, event.Severity = events.FollowerLagging, events.Warning
+	case probe.FollowerLagging, probe.FollowerCaughtUp:
+		event.Kind, event.Severity, event.Node = events.FollowerLagging, events.Warning, identity.NameOf(c.RaftID)
 		event.Value = strconv.FormatUint(c.Lag, 10)
-		event.Text = fmt.Sprintf("%s is %d entries behind", identity.NameOf(c.RaftID), c.Lag)
+		event.Text = fmt.Sprintf("%s is %d entries behind", event.Node, c.Lag)
+		if c.Kind == probe.FollowerCaughtUp {
+			event.Severity = events.Info
+			event.Text = fmt.Sprintf("%s is no longer seen lagging: %d entries behind", event.Node, c.Lag)
+		}
 	default:
 		return
 	}

@@ -100,6 +100,18 @@ func write(t *testing.T, name string, data []byte) {
 	}
 }
 
+// TestAlertmanagerConfig checks the example with Alertmanager's own tool.
+func TestAlertmanagerConfig(t *testing.T) {
+	amtool, err := exec.LookPath("amtool")
+	if err != nil {
+		t.Skip("amtool is not installed (Debian: prometheus-alertmanager): the example configuration was not checked")
+	}
+	command := exec.CommandContext(t.Context(), amtool, "check-config", "prometheus/alertmanager.yml")
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
+
 // TestAlertsHaveAPageAndAMetric: an alert that nobody can look up, or over a
 // metric that no node exports, is worse than none.
 func TestAlertsHaveAPageAndAMetric(t *testing.T) {

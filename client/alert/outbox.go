@@ -180,7 +180,8 @@ func (o *outbox) note(i *incident, a Alert, repeated bool, err error) (failure F
 		if o.mu.closing {
 			longest = closingPause
 		}
-		givenUp := i.failed(now, longest)
+		// Close sets an end of its own.
+		givenUp := i.failed(now, longest) && !o.mu.closing
 		if givenUp {
 			o.counts.dropped.Add(1)
 			o.forgetLocked(i)

@@ -55,8 +55,10 @@ type Event struct {
 	Severity Severity
 	Limit    string
 	Client   string
-	Value    string
-	Text     string
+	// Node is the member that it is about, where that is another than this one.
+	Node  string
+	Value string
+	Text  string
 }
 
 // Bounds of the texts, in bytes, so that the ring's memory is bounded however
@@ -72,6 +74,7 @@ const (
 func (e Event) clean() Event {
 	e.Limit = cleanText(e.Limit, nameLenMax)
 	e.Client = cleanText(e.Client, nameLenMax)
+	e.Node = cleanText(e.Node, nameLenMax)
 	e.Value = cleanText(e.Value, valueLenMax)
 	e.Text = cleanText(e.Text, textLenMax)
 	return e

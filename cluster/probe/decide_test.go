@@ -158,14 +158,14 @@ func TestLagging(t *testing.T) {
 	var got []string
 	lags := slices.Concat([]uint64{249, 250, 900, 249}, slices.Repeat([]uint64{250}, 13), []uint64{0, 250})
 	for at, lag := range lags {
-		if l.observe(time.Duration(at)*time.Second, lag) {
-			got = append(got, fmt.Sprint(at))
+		if kind := l.observe(time.Duration(at)*time.Second, lag); kind != 0 {
+			got = append(got, fmt.Sprint(kind == FollowerLagging, at))
 		}
 	}
 	// Behind since second 4, so more than 10 s at second 15, and once.
 	t.Run("R13_once_after_ten_seconds", func(t *testing.T) {
-		if strings.Join(got, " ") != "15" {
-			t.Errorf("reported at %v, want 15", got)
+		if strings.Join(got, " ") != "true 15 false 17" {
+			t.Errorf("reported at %v, want from 15 to 17", got)
 		}
 	})
 }

@@ -17,18 +17,29 @@ type lagging struct {
 	reported bool
 }
 
-// observe returns true once for each time the member stays behind.
-func (l *lagging) observe(now time.Duration, lag uint64) bool {
+// observe returns FollowerLagging once for each time the member stays behind, and
+// FollowerCaughtUp once it does not any more. Zero is no change.
+func (l *lagging) observe(now time.Duration, lag uint64) ChangeKind {
 	if lag < lagMost {
-		*l = lagging{}
-		return false
+		return l.forget()
 	}
 	if !l.behind {
 		l.behind, l.since = true, now
 	}
 	if l.reported || now-l.since <= lagPatience {
-		return false
+		return 0
 	}
 	l.reported = true
-	return true
+	return FollowerLagging
+}
+
+// forget ends what was reported: the member caught up, or somebody else watches
+// it from now on.
+func (l *lagging) forget() ChangeKind {
+	reported := l.reported
+	*l = lagging{}
+	if reported {
+		return FollowerCaughtUp
+	}
+	return 0
 }

@@ -155,16 +155,20 @@ func (p *Prober) decide(self string, peers []Peer, leader Leader) (changes []Cha
 	return append(changes, p.laggingLocked(now, leader.RaftID == self, peers)...)
 }
 
-// laggingLocked finds who lags. Whoever does not lead forgets what it found.
+// laggingLocked finds who lags, and who does no more. Whoever does not lead
+// forgets what it found.
 func (p *Prober) laggingLocked(now time.Duration, leads bool, peers []Peer) (changes []Change) {
 	for id, m := range p.mu.members {
 		isMember := slices.ContainsFunc(peers, func(peer Peer) bool { return peer.RaftID == id })
-		if !leads || !isMember {
-			m.behind = lagging{}
-			continue
+		var kind ChangeKind
+		switch {
+		case !leads || !isMember:
+			kind = m.behind.forget()
+		case p.answersLocked(now, m):
+			kind = m.behind.observe(now, m.lag)
 		}
-		if p.answersLocked(now, m) && m.behind.observe(now, m.lag) {
-			changes = append(changes, Change{Kind: FollowerLagging, View: p.mu.view, RaftID: id, Lag: m.lag})
+		if kind != 0 {
+			changes = append(changes, Change{Kind: kind, View: p.mu.view, RaftID: id, Lag: m.lag})
 		}
 	}
 	return changes
@@ -179,6 +183,8 @@ func (p *Prober) report(c Change) {
 		log.Info("quorum restored", "count", len(c.View.Reached))
 	case FollowerLagging:
 		log.Warn("follower lagging", "node", c.RaftID, "count", c.Lag)
+	case FollowerCaughtUp:
+		log.Info("follower lags no more", "node", c.RaftID, "count", c.Lag)
 	}
 	if p.config.OnChange != nil {
 		p.config.OnChange(c)

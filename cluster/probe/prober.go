@@ -67,6 +67,9 @@ const (
 	// FollowerLagging: a member answers, but has been 250 entries or more behind
 	// for more than 10 s. Only the leader says so.
 	FollowerLagging
+	// FollowerCaughtUp ends FollowerLagging: the member caught up or was removed,
+	// or this node leads no more and another one watches.
+	FollowerCaughtUp
 )
 
 // Change is one incident's beginning or end.
@@ -232,7 +235,7 @@ func (p *Prober) memberLocked(now time.Duration, raftID string) *member {
 	}
 	if len(p.mu.members) >= membersMost {
 		for id, m := range p.mu.members {
-			if now-m.heard > time.Minute {
+			if now-m.heard > time.Minute && !m.behind.reported {
 				delete(p.mu.members, id)
 			}
 		}

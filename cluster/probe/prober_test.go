@@ -88,6 +88,7 @@ func (b *bubble) changed(id string, c Change) {
 	defer b.mu.Unlock()
 	kinds := map[ChangeKind]string{
 		QuorumLost: "lost", QuorumRestored: "restored", FollowerLagging: "lagging " + c.RaftID,
+		FollowerCaughtUp: "caught up " + c.RaftID,
 	}
 	b.changes = append(b.changes, id+" "+kinds[c.Kind])
 }
@@ -306,12 +307,28 @@ func TestLag(t *testing.T) {
 			t.Errorf("got %q, want a to name c once", got)
 		}
 		b.set(time.Second, func() { b.applied["c"] = 1000 })
+		if got := b.took(); got != "a caught up c" {
+			t.Errorf("got %q, want a to take it back once", got)
+		}
 		b.set(time.Second, func() { b.isolate("c") })
 		if p := b.probers["a"]; p.IsHealthy("c") || !p.IsHealthy("b") || p.IsHealthy("nobody") {
 			t.Error("healthy must be b and not c, which is cut off")
 		}
 		if m, ok := b.probers["a"].Member("c"); !ok || m.Answers || m.Lag != 0 || m.Said.GetRaftId() != "c" {
 			t.Errorf("of c: got %+v, %v", m, ok)
+		}
+	})
+	bubbled(t, "R13_a_leader_that_leads_no_more_takes_it_back", func(t *testing.T, b *bubble) {
+		b.set(time.Minute, func() { b.last["a"], b.applied["a"], b.applied["b"] = 1000, 1000, 1000 })
+		if got := b.took(); got != "a lagging c" {
+			t.Errorf("got %q, want a to name c once", got)
+		}
+		b.set(time.Minute, func() {
+			b.lead("b")
+			b.last["b"] = 1000
+		})
+		if got := b.took(); got != "a caught up c, b lagging c" {
+			t.Errorf("got %q, want a to take it back and b to name c", got)
 		}
 	})
 	bubbled(t, "R13_a_follower_that_is_gone_does_not_lag", func(t *testing.T, b *bubble) {

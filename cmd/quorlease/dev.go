@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/quorlease/quorlease/cmd/quorlease/alarm"
 	"github.com/quorlease/quorlease/cmd/quorlease/dev"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
 )
@@ -17,6 +18,7 @@ brings it back. Without --data everything is forgotten at the end.`
 func newDev(a *app) *cobra.Command {
 	o := dev.Options{Stdout: a.stdout, Stderr: a.stderr, Endpoints: defaultEndpoints}
 	var limits string
+	var alerts alarm.Targets
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run three nodes on this machine",
@@ -35,6 +37,10 @@ func newDev(a *app) *cobra.Command {
 			if err := o.Check(); err != nil {
 				return err
 			}
+			if _, err := alerts.Sinks(); err != nil {
+				return err
+			}
+			o.Environment = alerts.Environment()
 			// Read before any node starts, so that a mistake in the file costs
 			// nothing.
 			if limits != "" {
@@ -58,6 +64,7 @@ func newDev(a *app) *cobra.Command {
 	flags.IntVar(&o.HTTPPort, "http-port", 7301, "HTTP `port` of the first node; 0 takes free ones")
 	flags.IntVar(&o.RaftMultiplier, "raft-multiplier", 1, "scale the election timers by this `number`, 1 to 20")
 	flags.StringVar(&o.LogLevel, "log-level", "warn", "what the nodes log: trace, debug, info, warn or error")
+	alerts.Define(flags)
 	setting.FromEnvironment(flags)
 	setting.Range(flags, "nodes", "1 to 9")
 	setting.Range(flags, "raft-multiplier", "1 to 20")

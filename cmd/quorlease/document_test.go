@@ -29,10 +29,14 @@ import (
 // Three things are not run as they stand: `git clone`, which needs a network;
 // `make test`, which would run this test again; and `go run ./cmd/quorlease` and
 // `./quorlease`, which become the program under test. The ports of the documents
-// become free ones, and the process id after `kill` that of the leader.
+// become free ones, and the process id after `kill` that of the node for which
+// the document shows it, or else that of the leader.
+//
+// What asks for events or for the state of the cluster is asked again until it
+// prints what the document shows: noticing a loss and electing take their time.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"README.md", "docs/start.md"} {
+	for _, name := range []string{"README.md", "docs/start.md", "docs/operating/alerts.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -106,6 +110,8 @@ type document struct {
 	// from the beginning.
 	running []*terminal
 	started int
+	// shown are the nodes' names by the process ids that the document shows.
+	shown map[string]string
 }
 
 // terminal is a command that runs on.
@@ -116,7 +122,7 @@ type terminal struct {
 
 func newDocument(t *testing.T) *document {
 	t.Helper()
-	d := &document{t: t, dir: t.TempDir(), env: os.Environ(), port: map[string]string{}}
+	d := &document{t: t, dir: t.TempDir(), env: os.Environ(), port: map[string]string{}, shown: map[string]string{}}
 	values := map[string]string{}
 	if err := ownPorts(func(name, value string) {
 		values[name] = value
@@ -165,10 +171,21 @@ func (d *document) run(s docStep) {
 	case words[0] == "make" && len(words) == 2:
 		d.check(s, d.shell("make -C "+shellQuote(repositoryRoot(d.t))+" -n "+words[1]+" >/dev/null"))
 	case words[0] == "kill" && len(words) == 3:
-		d.check(s, d.shell(strings.Join(append(words[:2], strconv.Itoa(d.leaderPID())), " ")))
+		d.check(s, d.shell(strings.Join(append(words[:2], strconv.Itoa(d.pidFor(words[2]))), " ")))
 	case words[0] == "quorlease" && words[1] == "dev":
 		d.interrupt()
+		for _, row := range nodeRow.FindAllStringSubmatch(s.want, -1) {
+			d.shown[row[2]] = row[1]
+		}
 		d.check(s, d.background(command, "Ctrl-C stops all of them."))
+	case strings.HasPrefix(command, "quorlease events"), strings.HasPrefix(command, "quorlease cluster status"):
+		var got result
+		pattern := patternOf(s.want)
+		eventually(func() bool {
+			got = d.shell(command)
+			return pattern.MatchString(normal(d.asShown(got.text)))
+		})
+		d.check(s, got)
 	case words[0] == "quorlease" && words[1] == "serve":
 		if slices.ContainsFunc(d.running, func(r *terminal) bool { return strings.Contains(r.cmd.Args[2], " dev") }) {
 			d.interrupt()
@@ -256,25 +273,48 @@ func (d *document) stop() {
 	d.interrupt()
 }
 
-// leaderPID is the process id that `dev` printed for the leader.
-func (d *document) leaderPID() int {
+// nodeRow is a node in what `dev` prints, with its process id.
+var nodeRow = regexp.MustCompile(`(?m)^(n\d) +(\d+) +(?:leader|follower) `)
+
+// pidFor is the process id that `dev` printed for the node that has this one in
+// the document, or for the leader.
+func (d *document) pidFor(shown string) int {
 	d.t.Helper()
+	if name := d.shown[shown]; name != "" {
+		return d.pidOf(name)
+	}
 	var status struct{ Leader string }
 	if err := json.Unmarshal([]byte(d.shell("quorlease cluster status -o json").text), &status); err != nil {
 		d.t.Fatal(err)
 	}
-	row := regexp.MustCompile(`(?m)^` + status.Leader + ` +(\d+) `)
+	return d.pidOf(status.Leader)
+}
+
+// pidOf is the process id that `dev` printed for a node.
+func (d *document) pidOf(name string) int {
+	d.t.Helper()
 	for _, r := range d.running {
-		if match := row.FindStringSubmatch(readIfAny(r.output)); match != nil {
-			pid, err := strconv.Atoi(match[1])
+		for _, row := range nodeRow.FindAllStringSubmatch(readIfAny(r.output), -1) {
+			if row[1] != name {
+				continue
+			}
+			pid, err := strconv.Atoi(row[2])
 			if err != nil {
 				d.t.Fatal(err)
 			}
 			return pid
 		}
 	}
-	d.t.Fatalf("dev printed no process id for %q", status.Leader)
+	d.t.Fatalf("dev printed no process id for %q", name)
 	return 0
+}
+
+// asShown puts the document's ports for those of this test.
+func (d *document) asShown(text string) string {
+	for shown, real := range d.port {
+		text = strings.ReplaceAll(text, "127.0.0.1:"+real, "127.0.0.1:"+shown)
+	}
+	return text
 }
 
 // check compares what a command printed with what the document shows, and its
@@ -284,10 +324,7 @@ func (d *document) check(s docStep, got result) {
 	if want := wantedCode(s); got.code != want {
 		d.t.Errorf("line %d: %q: exit code %d, want %d\n%s", s.line, s.command, got.code, want, got.text)
 	}
-	text := got.text
-	for shown, real := range d.port {
-		text = strings.ReplaceAll(text, "127.0.0.1:"+real, "127.0.0.1:"+shown)
-	}
+	text := d.asShown(got.text)
 	if pattern := patternOf(s.want); !pattern.MatchString(normal(text)) {
 		d.t.Errorf("line %d: %q printed\n%s\nthe document shows\n%s", s.line, s.command, text, s.want)
 	}

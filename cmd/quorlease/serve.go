@@ -19,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/api/httpapi"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cmd/quorlease/alarm"
 	"github.com/quorlease/quorlease/cmd/quorlease/netaddr"
 )
 
@@ -109,9 +110,11 @@ func serve(ctx context.Context, o *serveOptions, logger hclog.Logger) error {
 
 // serving is a node with everything that listens for it.
 type serving struct {
-	node   *cluster.Node
-	api    *server.Server
-	http   *http.Server
+	node *cluster.Node
+	api  *server.Server
+	http *http.Server
+	// alarm is nil where alerts go nowhere.
+	alarm  *alarm.Alarm
 	logger hclog.Logger
 
 	// failed gets why a listener stopped by itself.
@@ -148,7 +151,8 @@ func startServing(ctx context.Context, o *serveOptions, logger hclog.Logger) (*s
 		return nil, errors.Join(err, closeListeners())
 	}
 	s := &serving{node: node, failed: make(chan error, 2), logger: logger}
-	if err := s.build(o, registry); err != nil {
+	//nolint:contextcheck // alerts go on until the node has stopped, which is later than ctx's end
+	if err := errors.Join(s.build(o, registry), s.watch(o)); err != nil {
 		return nil, errors.Join(err, closeListeners(), node.Close()) //nolint:contextcheck // as in serve
 	}
 	s.listen("--grpc", func() error { return s.api.Serve(grpcListener) })
@@ -176,6 +180,19 @@ func (s *serving) build(o *serveOptions, registry *prometheus.Registry) error {
 	return err
 }
 
+// watch sends the node's incidents where the settings say.
+func (s *serving) watch(o *serveOptions) (err error) {
+	if len(o.alerts.Webhooks)+len(o.alerts.Alertmanagers) == 0 {
+		return nil
+	}
+	s.alarm, err = alarm.Open(alarm.Config{
+		Node: o.node.ID, Link: "http://" + o.node.AdvertiseHTTP, Events: s.node.Events(), Targets: o.alerts,
+		HasQuorum: func() bool { return s.node.Status().Quorum == cluster.HasLeader },
+		Logger:    s.logger.Named("alarm"),
+	})
+	return err
+}
+
 // hostsOf are the names in addresses, under which a browser may ask.
 func hostsOf(addrs ...string) (hosts []string) {
 	for _, addr := range addrs {
@@ -197,8 +214,8 @@ func (s *serving) listen(flag string, run func() error) {
 
 // stop stops, in this order: readiness, so that nobody new comes; HTTP and
 // gRPC, which answer what was asked; the node, which hands its leadership over
-// while the others still hear it. It returns why the node stopped itself, where
-// it did.
+// while the others still hear it; the alarm, which has heard of everything by
+// then. It returns why the node stopped itself, where it did.
 func (s *serving) stop() error {
 	s.api.Drain()
 	ctx, cancel := context.WithTimeout(context.Background(), httpDrain)
@@ -209,6 +226,9 @@ func (s *serving) stop() error {
 	}
 	err := errors.Join(s.api.Close(), s.node.Close())
 	s.listening.Wait()
+	if s.alarm != nil {
+		s.alarm.Close()
+	}
 	return errors.Join(s.node.Err(), err)
 }
 

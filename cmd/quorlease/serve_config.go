@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cmd/quorlease/alarm"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/netaddr"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
@@ -25,6 +26,7 @@ type serveOptions struct {
 	grpc, http string
 	logLevel   string
 	logJSON    bool
+	alerts     alarm.Targets
 	config     string
 }
 
@@ -54,6 +56,7 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 		"free `bytes` of the disk below which nothing more is proposed; 0 is 5 %, at least 1 GiB on a large disk")
 	flags.StringVar(&o.logLevel, "log-level", "info", "what to log: trace, debug, info, warn or error")
 	flags.BoolVar(&o.logJSON, "log-json", false, "log one JSON object a line")
+	o.alerts.Define(flags)
 	flags.StringVar(&o.config, "config", "", "YAML `file` with these settings, by the names of the flags")
 	setting.FromEnvironment(flags)
 	setting.Range(flags, "bootstrap-expect", "0 to 9")
@@ -90,7 +93,8 @@ func (o *serveOptions) complete(ctx context.Context, cmd *cobra.Command) error {
 		errs = append(errs, o.checkListener(ctx, l.flag, l.addr, l.advertise))
 	}
 	_, err := parseLogLevel(o.logLevel)
-	if errs = append(errs, err); errors.Join(errs...) == nil {
+	_, badTarget := o.alerts.Sinks()
+	if errs = append(errs, err, badTarget); errors.Join(errs...) == nil {
 		errs = append(errs, o.node.Validate())
 	}
 	if err := errors.Join(errs...); err != nil {

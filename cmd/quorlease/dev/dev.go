@@ -42,6 +42,8 @@ type Options struct {
 	// RaftMultiplier and LogLevel are passed on to the nodes.
 	RaftMultiplier int
 	LogLevel       string
+	// Environment are settings that are passed on as they are, as name=value.
+	Environment []string
 	// Endpoints are those that the command line asks when it is told none: with
 	// these the commands to type next need no --endpoints.
 	Endpoints []string

@@ -235,7 +235,7 @@ func (l *layout) specs(o Options) ([]supervise.Spec, error) {
 	specs := make([]supervise.Spec, len(l.members))
 	for i, m := range l.members {
 		specs[i] = supervise.Spec{
-			Name: m.ID, Path: program, Env: environmentOfNode(os.Environ()),
+			Name: m.ID, Path: program, Env: append(environmentOfNode(os.Environ()), o.Environment...),
 			Args: []string{
 				"quorlease", "serve", "--id", m.ID, "--data", filepath.Join(l.dir, m.ID),
 				"--grpc", m.GRPC, "--peer", m.Peer, "--http", m.HTTP,

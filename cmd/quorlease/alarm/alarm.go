@@ -1,0 +1,118 @@
+// Package alarm turns a node's events into alerts: one when an incident begins,
+// one when it is over (G8).
+package alarm
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorlease/quorlease/client/alert"
+	"github.com/quorlease/quorlease/cluster/events"
+)
+
+// Config says whose events go where.
+type Config struct {
+	// Node is the node's name.
+	Node string
+	// Link is where the node can be looked at: the URL of its HTTP port.
+	Link string
+	// Events are the node's. Required.
+	Events *events.Ring
+	// HasQuorum says how it stands now. It is asked when events were missed.
+	HasQuorum func() bool
+	// Targets get the alerts.
+	Targets Targets
+	// Logger hears of deliveries that fail. Nil: nobody does.
+	Logger hclog.Logger
+}
+
+// Alarm reads a node's events until the ring is closed.
+type Alarm struct {
+	config   Config
+	notifier *alert.Notifier
+	open     incidents
+	cancel   context.CancelFunc
+	reading  sync.WaitGroup
+}
+
+// Open starts to read, from the first event that is kept.
+func Open(c Config) (*Alarm, error) {
+	if c.Logger == nil {
+		c.Logger = hclog.NewNullLogger()
+	}
+	sinks, err := c.Targets.Sinks()
+	if err != nil {
+		return nil, err
+	}
+	everything := uint64(0)
+	subscription, err := c.Events.Subscribe(&everything)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &Alarm{config: c, open: incidents{}, cancel: cancel}
+	a.notifier = alert.New(alert.Config{Sinks: sinks, OnFailure: a.failed})
+	a.reading.Go(func() { a.read(ctx, subscription) })
+	return a, nil
+}
+
+func (a *Alarm) read(ctx context.Context, s *events.Subscription) {
+	for {
+		event, err := s.Next(ctx)
+		var lost *events.LostError
+		switch {
+		case errors.As(err, &lost):
+			// The end of the most important incident may be among them.
+			if a.config.HasQuorum != nil && a.config.HasQuorum() {
+				a.notify(events.Event{Kind: events.QuorumRestored, Time: time.Now(), Text: "there is a quorum"})
+			}
+		case err != nil:
+			return
+		default:
+			a.notify(event)
+		}
+	}
+}
+
+func (a *Alarm) notify(event events.Event) {
+	said, ok := a.open.observe(event)
+	if !ok {
+		return
+	}
+	said.Name, said.Link = a.config.Node, a.config.Link
+	a.notifier.Notify(said)
+}
+
+func (a *Alarm) failed(f alert.Failure) {
+	if f.GivenUp {
+		a.config.Logger.Error("alert given up", "reason", f.Alert.Kind, "err", f.Err)
+		return
+	}
+	a.config.Logger.Warn("alert not delivered, trying again", "reason", f.Alert.Kind, "err", f.Err)
+}
+
+const (
+	// readMax is how long Close waits for the ring's end: it is closed by then,
+	// unless the node hangs.
+	readMax = 200 * time.Millisecond
+	// flushMax is how long Close waits for what is under way.
+	flushMax = 2 * time.Second
+)
+
+// Close stops once everything in the ring, which ought to be closed, was read
+// and delivered, or after a few seconds. It is idempotent.
+func (a *Alarm) Close() {
+	timer := time.AfterFunc(readMax, a.cancel)
+	defer timer.Stop()
+	a.reading.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), flushMax)
+	defer cancel()
+	if err := a.notifier.Close(ctx); err != nil {
+		a.config.Logger.Warn("alerts not delivered", "err", err)
+	}
+	a.cancel()
+}

@@ -1,0 +1,234 @@
+package alarm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+	"go.uber.org/goleak"
+
+	"github.com/quorlease/quorlease/client/alert"
+	"github.com/quorlease/quorlease/cluster/events"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func event(kind events.Kind, severity events.Severity, node string) events.Event {
+	return events.Event{Kind: kind, Severity: severity, Node: node, Value: "7", Text: "text of " + node}
+}
+
+var (
+	lost     = event(events.QuorumLost, events.Critical, "")
+	restored = event(events.QuorumRestored, events.Info, "")
+	low      = event(events.DiskLow, events.Critical, "")
+	freed    = event(events.DiskLow, events.Info, "")
+	stalled  = event(events.DiskStalled, events.Critical, "")
+)
+
+func lagging(node string) events.Event  { return event(events.FollowerLagging, events.Warning, node) }
+func caughtUp(node string) events.Event { return event(events.FollowerLagging, events.Info, node) }
+
+func TestG8IncidentsOfANode(t *testing.T) {
+	t.Parallel()
+	cases := []struct {
+		name   string
+		events []events.Event
+		want   string
+	}{
+		{"G8_a_quorum_lost_and_restored", []events.Event{lost, restored}, "+QuorumLost -QuorumLost"},
+		{"G8_once_each", []events.Event{restored, lost, lost, restored, restored}, "+QuorumLost -QuorumLost"},
+		{"G8_each_incident_by_itself", []events.Event{lost, restored, lost}, "+QuorumLost -QuorumLost +QuorumLost"},
+		{"G8_an_election_alerts_nobody", []events.Event{
+			event(events.LeaderChanged, events.Info, ""), event(events.MemberRemoved, events.Warning, "n3"),
+		}, ""},
+		{"a_disk", []events.Event{low, low, freed, freed, low}, "+DiskLow -DiskLow +DiskLow"},
+		{"a_disk_that_stalls_is_the_end", []events.Event{stalled}, "+DiskStalled"},
+		{
+			"followers_apart",
+			[]events.Event{lagging("n2"), lagging("n3"), caughtUp("n2"), lagging("n3"), caughtUp("n3")},
+			"+FollowerLagging/n2 +FollowerLagging/n3 -FollowerLagging/n2 -FollowerLagging/n3",
+		},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			open := incidents{}
+			begun := map[string]string{}
+			var got []string
+			for _, e := range c.events {
+				a, ok := open.observe(e)
+				if !ok {
+					continue
+				}
+				name := strings.TrimSuffix(a.Kind+"/"+a.Labels["member"], "/")
+				if a.Resolved {
+					if begun[name] != a.ID {
+						t.Errorf("%s ended as %q, began as %q", name, a.ID, begun[name])
+					}
+					name = "-" + name
+				} else {
+					if slices.Contains([]string{"", begun[name]}, a.ID) {
+						t.Errorf("%s has the id %q again", name, a.ID)
+					}
+					begun[name], name = a.ID, "+"+name
+				}
+				got = append(got, name)
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("got %s, want %s", strings.Join(got, " "), c.want)
+			}
+		})
+	}
+}
+
+// receiver is a webhook that keeps what it got.
+type receiver struct {
+	*httptest.Server
+	mu  sync.Mutex
+	got []alert.Document
+}
+
+func newReceiver(t *testing.T) *receiver {
+	t.Helper()
+	r := &receiver{}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		var d alert.Document
+		if err := json.NewDecoder(q.Body).Decode(&d); err != nil {
+			t.Error(err)
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.got = append(r.got, d)
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) lines() (lines []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range r.got {
+		lines = append(lines, fmt.Sprintf("%s %s of %s, %s: %s %v %v", d.Kind, d.Status, d.Name, d.Severity, d.Text,
+			d.Labels, d.Values))
+	}
+	return lines
+}
+
+func TestEventsReachTheWebhook(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	ring := events.New(0, nil)
+	ring.Publish(lost)
+	a, err := Open(Config{Node: "n1", Link: "http://127.0.0.1:1", Events: ring, Targets: Targets{Webhooks: URLs{r.URL}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring.Publish(restored)
+	ring.Publish(lagging("n2"))
+	ring.Publish(stalled)
+	ring.Close()
+	a.Close()
+	a.Close()
+	want := []string{
+		"QuorumLost firing of n1, critical: text of  map[] map[value:7]",
+		"QuorumLost resolved of n1, critical: text of  map[] map[value:7]",
+		"FollowerLagging firing of n1, warning: text of n2 map[member:n2] map[value:7]",
+		"DiskStalled firing of n1, critical: text of  map[] map[value:7]",
+	}
+	got := r.lines()
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("posted (-want +got):\n%s", diff)
+	}
+}
+
+func TestAReaderThatMissedTheEndAsks(t *testing.T) {
+	t.Parallel()
+	ring := events.New(1, nil)
+	r := newReceiver(t)
+	a := &Alarm{
+		config: Config{Node: "n1", HasQuorum: func() bool { return true }, Logger: hclog.NewNullLogger()},
+		open:   incidents{}, cancel: func() {},
+	}
+	sinks, err := Targets{Webhooks: URLs{r.URL}}.Sinks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.notifier = alert.NewNotifier(sinks...)
+	everything := uint64(0)
+	subscription, err := ring.Subscribe(&everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.notify(lost)
+	for range 3 {
+		ring.Publish(event(events.LimitChanged, events.Info, ""))
+	}
+	ring.Close()
+	a.read(t.Context(), subscription)
+	if err := a.notifier.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.lines(); len(got) != 2 || !strings.HasPrefix(got[1], "QuorumLost resolved of n1, critical: there is") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t)
+	r.Close()
+	var log bytes.Buffer
+	ring := events.New(0, nil)
+	a, err := Open(Config{
+		Node: "n1", Events: ring, Logger: hclog.New(&hclog.LoggerOptions{Output: &log}),
+		Targets: Targets{Alertmanagers: URLs{strings.Replace(r.URL, "//", "//SECRET:SECRET@", 1)}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring.Publish(lost)
+	began := time.Now()
+	a.Close()
+	if took := time.Since(began); took > readMax+flushMax+time.Second {
+		t.Errorf("close took %s", took)
+	}
+	for _, want := range []string{"alert not delivered, trying again: reason=QuorumLost", "alerts not delivered"} {
+		if !strings.Contains(log.String(), want) || strings.Contains(log.String(), "SECRET") {
+			t.Errorf("logged %s, want %q in it and no secret", log.String(), want)
+		}
+	}
+}
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	var u URLs
+	for _, value := range []string{"http://a, http://b", "", "http://c"} {
+		if err := u.Set(value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := u.String(); got != "http://a,http://b,http://c" || u.Type() != "urls" {
+		t.Errorf("got %s of type %s", got, u.Type())
+	}
+	if sinks, err := (Targets{Webhooks: u, Alertmanagers: u[:1]}).Sinks(); err != nil || len(sinks) != 4 {
+		t.Errorf("got %v, %v, want 4 sinks", sinks, err)
+	}
+	_, err := Targets{Alertmanagers: URLs{"http://a", "SECRET@b"}}.Sinks()
+	if want := `--alertmanager: URL "…@b": the scheme "" is neither http nor https`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := Open(Config{Events: events.New(0, nil), Targets: Targets{Webhooks: URLs{"x"}}}); err == nil {
+		t.Error("a URL that is none is taken")
+	}
+}
