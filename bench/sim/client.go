@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/stage"
+)
+
+// client asks for leases, spends what it holds by its own clock, and decides by
+// itself while nobody answers.
+type client struct {
+	world *World
+	name  string
+	host  *stage.Host
+	// think is the longest pause between two requests.
+	think    time.Duration
+	serial   int
+	fallback *fallback
+}
+
+// clock is what the client measures lives with.
+func (c *client) clock() time.Duration {
+	if c.world.trap == HolderSleeps {
+		return c.host.Mono()
+	}
+	return c.host.Boot()
+}
+
+// start begins two streams of requests: for leases, and for the limit that is
+// shared while nobody answers.
+func (c *client) start() {
+	c.world.stage.At(c.host, c.world.stage.Between(0, c.think), c.act)
+	c.world.stage.At(c.host, c.world.stage.Between(0, c.think), c.fallback.act)
+}
+
+func (c *client) act() {
+	c.world.stage.At(c.host, c.world.stage.Between(time.Millisecond, c.think), c.act)
+	if !c.world.busy {
+		return
+	}
+	switch c.world.stage.Rand.IntN(10) {
+	case 0, 1, 2:
+		c.untracked()
+	case 3, 4, 5:
+		c.tracked(rateLimit, charges(rateLimit, "", "requests", c.world.stage.Amount(1, 6)))
+	case 6, 7:
+		key := fmt.Sprint("k", c.world.stage.Rand.IntN(3))
+		c.tracked(pairLimit, append(charges(pairLimit, key, "requests", c.world.stage.Amount(1, 3)),
+			charges(pairLimit, key, "tokens", c.world.stage.Amount(1, 60))...))
+	default:
+		c.tracked(looseLimit, charges(looseLimit, "", "requests", c.world.stage.Amount(1, 5)))
+	}
+}
+
+func charges(limit, key, dimension string, amount int64) []*logv1.Charge {
+	return []*logv1.Charge{{Limit: limit, Key: key, Dimension: dimension, Amount: amount}}
+}
+
+// nextID is a lease id; its first byte says whether it will be tracked.
+func (c *client) nextID(kind string) []byte {
+	c.serial++
+	id := make([]byte, 16)
+	copy(id, fmt.Sprintf("%s-%s-%d", kind, c.name, c.serial))
+	return id
+}
+
+// call sends an operation to some node and calls done once: with the answer, or
+// with an unsure reply when timeout has passed on the client's clock.
+func (c *client) call(op *logv1.Operation, timeout time.Duration, done func(reply)) {
+	c.world.stats.Requests++
+	over := false
+	once := func(r reply) {
+		if !over {
+			over = true
+			done(r)
+		}
+	}
+	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
+	message := &call{op: op, answer: once, from: c.host}
+	c.world.network.Send(c.host, to.host, func() { to.take(message) })
+	c.world.stage.At(c.host, timeout, func() { once(reply{unsure: true}) })
+}
+
+// persist sends an operation, which has to be safe to repeat, until it has an
+// answer or tries are used up.
+func (c *client) persist(op *logv1.Operation, tries int, done func(reply)) {
+	c.call(op, c.world.stage.Between(300*time.Millisecond, 1500*time.Millisecond), func(r reply) {
+		if r.result != nil || tries <= 1 {
+			done(r)
+			return
+		}
+		c.world.stats.Repeats++
+		c.world.stage.At(c.host, c.world.stage.Between(10*time.Millisecond, 200*time.Millisecond), func() {
+			c.persist(op, tries-1, done)
+		})
+	})
+}
+
+func (c *client) untracked() {
+	op := &logv1.Acquire{
+		LeaseId: c.nextID("u"), Client: c.name,
+		Charges: charges(rateLimit, "", "requests", c.world.stage.Amount(1, 6)),
+	}
+	sent := c.clock()
+	c.call(acquire(op), time.Second, func(r reply) {
+		if r.result.GetAcquire().GetGranted() {
+			c.hold(op, r, sent)
+		} else if r.result.GetAcquire() != nil {
+			c.world.stats.Denied++
+		}
+	})
+}
+
+func acquire(op *logv1.Acquire) *logv1.Operation {
+	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}
+}
+
+// tracked asks until it has an answer; whoever is impatient, or gets none, takes
+// it back, by an operation that may overtake the acquire (T23).
+func (c *client) tracked(limit string, want []*logv1.Charge) {
+	op := &logv1.Acquire{LeaseId: c.nextID("t"), Client: c.name, Track: true, Charges: want}
+	if limit == pairLimit {
+		op.Class = []string{"live", "batch"}[c.world.stage.Rand.IntN(2)]
+	}
+	sent := c.clock()
+	done := func(r reply) {
+		switch a := r.result.GetAcquire(); {
+		case a.GetGranted():
+			c.hold(op, r, sent)
+		case a != nil:
+			c.world.stats.Denied++
+		case r.result == nil:
+			c.world.stats.Abandoned++
+			c.release(op.GetLeaseId(), 3)
+		}
+	}
+	if c.world.stage.Chance(10) {
+		c.call(acquire(op), c.world.stage.Between(time.Millisecond, 50*time.Millisecond), done)
+		return
+	}
+	c.persist(acquire(op), 4, done)
+}
+
+func (c *client) release(id []byte, tries int) {
+	op := &logv1.Operation{Kind: &logv1.Operation_Release{Release: &logv1.Release{LeaseId: id, Client: c.name}}}
+	c.persist(op, tries, func(reply) {})
+}

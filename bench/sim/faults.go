@@ -1,0 +1,186 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/quorlease/quorlease/bench/sim/quorum"
+	"github.com/quorlease/quorlease/bench/sim/stage"
+)
+
+// weather chooses what goes wrong in this run, and for how long.
+func (w *World) weather() time.Duration {
+	s := w.stage
+	w.network.Delay = [2]time.Duration{200 * time.Microsecond, s.Between(time.Millisecond, 40*time.Millisecond)}
+	w.network.Late = s.Between(200*time.Millisecond, 3*time.Second)
+	w.network.Slow = 10 + s.Rand.IntN(200)
+	w.network.Lose = 10 + s.Rand.IntN(300)
+	w.network.Repeat = 10 + s.Rand.IntN(100)
+	w.stalls = s.Chance(2)
+	faults := []func(){
+		w.transfer, w.crash, w.crashAll, w.sleepNode, w.sleepClients, w.isolate, w.split, w.loseQuorum,
+		w.cutClient, w.change,
+	}
+	// Each run has a few kinds of faults, so that the rare ones meet.
+	s.Rand.Shuffle(len(faults), func(i, k int) { faults[i], faults[k] = faults[k], faults[i] })
+	kinds := faults[:2+s.Rand.IntN(4)]
+	if w.trap == LargerEstimateDrift {
+		kinds = []func(){w.transfer}
+	}
+	every := s.Between(2*time.Second, 6*time.Second)
+	var next func()
+	next = func() {
+		s.At(nil, s.Between(every/4, 2*every), next)
+		if w.faulty {
+			kinds[s.Rand.IntN(len(kinds))]()
+		}
+	}
+	s.At(nil, startFor, next)
+	return s.Between(25*time.Second, 50*time.Second)
+}
+
+// heal ends all faults.
+func (w *World) heal() {
+	w.stage.Trace("no more faults")
+	w.faulty, w.stalls = false, false
+	w.network.Heal()
+	for _, n := range w.nodes {
+		w.restart(n)
+	}
+}
+
+func (w *World) restart(n *node) {
+	if n.host.Dead() {
+		w.stats.Restarts++
+		w.stage.Trace("%s starts", n.host.Name)
+		n.host.Start()
+		n.start()
+	}
+}
+
+func (w *World) anyNode() *node { return w.nodes[w.stage.Rand.IntN(len(w.nodes))] }
+
+// leader is a node that leads, or any.
+func (w *World) leader() *node {
+	for _, n := range w.nodes {
+		if n.host.Runs() && n.member.Role() == quorum.Leader {
+			return n
+		}
+	}
+	return w.anyNode()
+}
+
+// victim is the leader half of the time.
+func (w *World) victim() *node {
+	if w.stage.Chance(2) {
+		return w.leader()
+	}
+	return w.anyNode()
+}
+
+// transfer lets another node stand for election at once.
+func (w *World) transfer() {
+	if n := w.anyNode(); n.host.Runs() {
+		n.member.Campaign()
+	}
+}
+
+func (w *World) crash() { w.kill(w.victim(), w.stage.Between(200*time.Millisecond, 6*time.Second)) }
+
+// crashAll ends a majority, or everybody.
+func (w *World) crashAll() {
+	least := len(w.nodes)/2 + 1
+	for _, i := range w.stage.Rand.Perm(len(w.nodes))[:least+w.stage.Rand.IntN(len(w.nodes)-least+1)] {
+		w.kill(w.nodes[i], w.stage.Between(time.Second, 6*time.Second))
+	}
+}
+
+func (w *World) kill(n *node, d time.Duration) {
+	if n.host.Dead() {
+		return
+	}
+	w.stats.Crashes++
+	w.stage.Trace("%s is killed", n.host.Name)
+	n.host.Kill()
+	w.stage.At(nil, d, func() { w.restart(n) })
+}
+
+func (w *World) suspend(h *stage.Host, d time.Duration) {
+	stops := w.stage.Chance(2)
+	w.stats.Suspensions++
+	w.stage.Trace("%s is suspended for %v, its clock stops: %v", h.Name, d, stops)
+	h.Suspend(d, stops)
+}
+
+func (w *World) sleepNode() {
+	w.suspend(w.victim().host, w.stage.Between(100*time.Millisecond, 6*time.Second))
+}
+
+// sleepClients suspends some clients and wakes them together.
+func (w *World) sleepClients() {
+	d := w.stage.Between(500*time.Millisecond, 8*time.Second)
+	for _, c := range w.clients {
+		if w.stage.Chance(2) {
+			w.suspend(c.host, d)
+		}
+	}
+}
+
+func (w *World) everybody() []*stage.Host {
+	var all []*stage.Host
+	for _, n := range w.nodes {
+		all = append(all, n.host)
+	}
+	for _, c := range w.clients {
+		all = append(all, c.host)
+	}
+	return all
+}
+
+func (w *World) cut(from, to []*stage.Host, d time.Duration) {
+	w.stats.Cuts++
+	names := ""
+	for _, h := range from {
+		names += " " + h.Name
+	}
+	w.stage.Trace("%v:%s cut off", d, names)
+	w.network.Cut(from, to, d)
+}
+
+// isolate separates one node from the other nodes, and perhaps from the clients.
+func (w *World) isolate() {
+	all := w.everybody()
+	if w.stage.Chance(2) {
+		all = all[:len(w.nodes)]
+	}
+	w.cut([]*stage.Host{w.victim().host}, all, w.stage.Between(500*time.Millisecond, 8*time.Second))
+}
+
+// split separates two groups of nodes; clients reach both.
+func (w *World) split() {
+	var one, other []*stage.Host
+	for _, n := range w.nodes {
+		if w.stage.Chance(2) {
+			one = append(one, n.host)
+		} else {
+			other = append(other, n.host)
+		}
+	}
+	w.cut(one, other, w.stage.Between(500*time.Millisecond, 6*time.Second))
+}
+
+// loseQuorum separates every node from every other.
+func (w *World) loseQuorum() {
+	w.stats.Losses++
+	d := w.stage.Between(3*time.Second, 12*time.Second)
+	for i, n := range w.nodes {
+		for _, other := range w.nodes[i+1:] {
+			w.cut([]*stage.Host{n.host}, []*stage.Host{other.host}, d)
+		}
+	}
+}
+
+// cutClient separates one client from all nodes.
+func (w *World) cutClient() {
+	c := w.clients[w.stage.Rand.IntN(len(w.clients))]
+	w.cut([]*stage.Host{c.host}, w.everybody(), w.stage.Between(time.Second, 10*time.Second))
+}

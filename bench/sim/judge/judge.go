@@ -1,0 +1,112 @@
+// Package judge watches a simulation and says which guarantee was broken first.
+//
+// It sees what nobody inside can: real time, every committed entry, every answer
+// that was given and every token that was spent. Its sums are whole numbers, and
+// it shares no arithmetic with what it judges.
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// DriftPPM is the most that a clock may be off, in millionths, with room for
+// rounding: two machines that are 200 off in opposite directions differ by 400.
+const DriftPPM = 210
+
+// Violation is a broken rule: G1 to G12, A20, or "clock", "reports", "model".
+type Violation struct {
+	Rule, What string
+}
+
+func (v *Violation) Error() string { return v.Rule + ": " + v.What }
+
+// Judge is all checkers. The zero value is not ready: use New.
+type Judge struct {
+	// Broken is the first violation, nil while there is none.
+	Broken *Violation
+
+	debits  debits
+	spent   spent
+	ledger  ledger
+	clock   clock
+	reports reports
+	hashes  map[uint64]uint64
+}
+
+// New is a judge who has seen nothing.
+func New() *Judge {
+	j := &Judge{hashes: make(map[uint64]uint64)}
+	j.debits = debits{judge: j, buckets: make(map[place]*debit)}
+	j.spent = spent{
+		judge: j, buckets: make(map[place]*spending), local: make(map[string]*spending),
+		incidents: make(map[string]*spending),
+	}
+	j.ledger = ledger{judge: j, records: make(map[string]*record)}
+	j.clock = clock{judge: j}
+	j.reports = reports{judge: j, counts: make(map[report]*count)}
+	return j
+}
+
+// Complain notes a violation, if it is the first.
+func (j *Judge) Complain(rule, format string, values ...any) {
+	if j.Broken == nil {
+		j.Broken = &Violation{Rule: rule, What: fmt.Sprintf(format, values...)}
+	}
+}
+
+// place is one bucket.
+type place struct{ limit, key, dimension string }
+
+func (p place) String() string { return fmt.Sprintf("%s/%s:%s", p.limit, p.key, p.dimension) }
+
+// Hash takes a node's state hash at an index (G9).
+func (j *Judge) Hash(node string, index, hash uint64) {
+	before, known := j.hashes[index]
+	if !known {
+		j.hashes[index] = hash
+		return
+	}
+	if before != hash {
+		j.Complain("G9", "at index %d the state of %s has hash %016x, elsewhere it is %016x", index, node, hash, before)
+	}
+}
+
+// Stamp says where an entry comes from.
+type Stamp struct {
+	Stamp bucket.Instant
+	// Real is when it was stamped.
+	Real time.Duration
+	// Term is the one in which it was stamped, Node who did, Process in which of
+	// its lives.
+	Term    uint64
+	Node    int
+	Process int
+}
+
+// Committed is one committed entry, seen once, in the order of the log.
+type Committed struct {
+	Index, Term uint64
+	Stamp       *Stamp
+	// Now is authority time after it.
+	Now     bucket.Instant
+	Entry   *logv1.Entry
+	Results []*logv1.Result
+}
+
+// Commit takes an entry.
+func (j *Judge) Commit(c *Committed) {
+	j.clock.committed(c)
+	j.debits.now = int64(c.Now)
+	for i, op := range c.Entry.GetOperations() {
+		result := c.Results[i]
+		j.debits.take(op, result)
+		j.ledger.committed(c, op, result)
+		if report := op.GetReportAdmitted(); report != nil {
+			j.reports.booked(report, result.GetAdmitted())
+		}
+	}
+}

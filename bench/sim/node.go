@@ -1,0 +1,275 @@
+package sim
+
+import (
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/quorum"
+	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/cluster/clock"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+const (
+	// tickEvery is how long a leader stamps nothing before it proposes a tick.
+	tickEvery = time.Second
+	// lookEvery is how often it looks whether that is so.
+	lookEvery = 100 * time.Millisecond
+	// batchMost bounds the operations of an entry, small enough to make several.
+	batchMost = 32
+)
+
+// node is one node of the authority: the real state machine and the real clock,
+// around them a small version of what package cluster does with them.
+type node struct {
+	world  *World
+	id     int
+	host   *stage.Host
+	member *quorum.Member
+
+	replica *replica
+	clock   *clock.Clock
+	life    int
+	// serving is the term in which it leads, its barrier applied; 0: it doesn't.
+	serving uint64
+	queue   []*call
+	// flight is the batch that is being proposed: one at a time.
+	flight *flight
+	// stamped is when the last batch was stamped, on the own clock.
+	stamped time.Duration
+	// anchored is when the clock was last anchored, in real time.
+	anchored time.Duration
+	// lastWall is the wall clock in the last entry (T1), memory the tracked
+	// leases granted by this process (T22).
+	lastWall time.Duration
+	memory   map[string]*logv1.AcquireResult
+}
+
+// call is one operation on its way.
+type call struct {
+	op *logv1.Operation
+	// answer is called on the caller's host. It is nil where nobody waits.
+	answer func(reply)
+	from   *stage.Host
+	hops   int
+}
+
+// reply is what a node says.
+type reply struct {
+	result *logv1.Result
+	// until is when a granted lease ends, in authority time.
+	until int64
+	// unsure: it was proposed, and nobody knows.
+	unsure bool
+}
+
+// flight is a stamped batch.
+type flight struct {
+	calls   []*call
+	payload []byte
+	stamp   *judge.Stamp
+	entry   *quorum.Entry
+}
+
+func (n *node) elapsed() time.Duration {
+	if n.world.trap == NodeSleeps {
+		return n.host.Mono()
+	}
+	return n.host.Boot()
+}
+
+// start begins a process.
+func (n *node) start() {
+	n.life++
+	n.serving, n.queue, n.flight, n.lastWall = 0, nil, nil, 0
+	n.memory = make(map[string]*logv1.AcquireResult)
+	n.clock = clock.New(n.elapsed)
+	n.member.Start()
+	n.world.stage.At(n.host, lookEvery, n.look)
+}
+
+// look proposes a tick when nothing was stamped for a second (T2).
+func (n *node) look() {
+	n.world.stage.At(n.host, lookEvery, n.look)
+	if n.serving == 0 || n.flight != nil {
+		return
+	}
+	idle := n.host.Boot() - n.stamped
+	if idle >= tickEvery && n.world.trap != AppliedStamp {
+		n.propose(nil)
+	}
+}
+
+// take is a call that arrives from a client or from another node.
+func (n *node) take(c *call) {
+	if n.intercept(c) {
+		return
+	}
+	leader := n.member.LeaderID()
+	switch {
+	case n.serving != 0:
+		n.queue = append(n.queue, c)
+		n.pump()
+	case leader >= 0 && leader != n.id && c.hops < 2:
+		forwarded := *c
+		forwarded.hops++
+		to := n.world.nodes[leader]
+		n.world.network.Send(n.host, to.host, func() { to.take(&forwarded) })
+	default:
+		n.reply(c, reply{})
+	}
+}
+
+func (n *node) reply(c *call, r reply) {
+	if c.answer != nil {
+		n.world.network.Send(n.host, c.from, func() { c.answer(r) })
+	}
+}
+
+func (n *node) pump() {
+	if n.serving == 0 || n.flight != nil || len(n.queue) == 0 {
+		return
+	}
+	take := min(len(n.queue), batchMost)
+	calls := n.queue[:take:take]
+	n.queue = n.queue[take:]
+	n.propose(calls)
+}
+
+// propose stamps a batch and hands it to the log; once in a while that takes
+// seconds, and the batch ends up in a later term or nowhere.
+func (n *node) propose(calls []*call) {
+	f := &flight{calls: calls, stamp: &judge.Stamp{
+		Stamp: n.estimate(), Real: n.world.stage.Real(), Term: n.member.Term(), Node: n.id, Process: n.life,
+	}}
+	entry := &logv1.Entry{Stamp: int64(f.stamp.Stamp), Wall: int64(n.host.Wall())}
+	for _, c := range calls {
+		entry.Operations = append(entry.Operations, n.logged(c.op))
+	}
+	payload, err := fsm.EncodeEntry(entry)
+	if err != nil {
+		n.world.judge.Complain("model", "encode %v: %v", entry, err)
+		return
+	}
+	f.payload = payload
+	n.flight, n.stamped = f, n.host.Boot()
+	n.world.judge.Stamped(f.stamp)
+	if n.world.stalls && n.world.stage.Chance(150) {
+		n.world.stats.Stalled++
+		n.world.stage.At(n.host, n.world.stage.Between(time.Second/2, 4*time.Second), func() { n.handOver(f) })
+		return
+	}
+	n.handOver(f)
+}
+
+func (n *node) handOver(f *flight) {
+	entry, ok := n.member.Propose(f.payload, f.stamp)
+	f.entry = entry
+	if !ok && n.flight == f {
+		n.flight = nil
+		n.fail(f.calls, reply{})
+	}
+}
+
+func (n *node) fail(calls []*call, r reply) {
+	for _, c := range calls {
+		n.reply(c, r)
+	}
+}
+
+// Apply implements quorum.Machine.
+func (n *node) Apply(index uint64, e *quorum.Entry) {
+	entry, err := fsm.DecodeEntry(e.Payload)
+	if err != nil {
+		n.world.judge.Complain("model", "decode entry %d: %v", index, err)
+		return
+	}
+	results := n.replica.apply(index, entry)
+	n.lastWall = time.Duration(entry.GetWall())
+	n.world.applied(n, &judge.Committed{
+		Index: index, Term: e.Term, Stamp: e.Note.(*judge.Stamp), Now: n.replica.Now(), Entry: entry, Results: results,
+	})
+	n.anchor(bucket.Instant(entry.GetStamp()))
+	if n.flight == nil || n.flight.entry != e {
+		return
+	}
+	f := n.flight
+	n.flight = nil
+	n.answer(f, results)
+	n.pump()
+}
+
+func (n *node) answer(f *flight, results []*logv1.Result) {
+	for i, c := range f.calls {
+		r := n.remember(c, results[i])
+		n.world.judge.Answered(c.op, r)
+		n.reply(c, reply{result: r, until: int64(n.replica.Now()) + r.GetAcquire().GetTtl()})
+	}
+}
+
+// Snapshot implements quorum.Machine.
+func (n *node) Snapshot() any {
+	f, err := n.replica.freeze()
+	if err != nil {
+		n.world.judge.Complain("model", "%s: %v", n.host.Name, err)
+	}
+	n.world.stats.Snapshots++
+	return f
+}
+
+// Restore implements quorum.Machine.
+func (n *node) Restore(snapshot any) {
+	if snapshot == nil {
+		n.replica = newReplica(n.world.trap)
+		n.anchored = n.world.stage.Real()
+		return
+	}
+	r, err := thaw(n.world.trap, snapshot.(*frozen))
+	if err != nil {
+		n.world.judge.Complain("model", "%s: restore: %v", n.host.Name, err)
+		return
+	}
+	n.replica = r
+	n.world.judge.Hash(n.host.Name, r.Index(), r.Hash())
+	if n.world.trap == SnapshotWithoutTime {
+		n.anchor(0)
+		return
+	}
+	n.anchor(r.Now())
+}
+
+// Become implements quorum.Machine.
+func (n *node) Become(role quorum.Role, term uint64) {
+	n.world.stage.Trace("%s is %s in term %d, applied %d", n.host.Name, roleNames[role], term, n.member.Applied())
+	switch {
+	case role == quorum.Follower:
+		n.clock.Follow()
+		n.serving = 0
+		queue, f := n.queue, n.flight
+		n.queue, n.flight = nil, nil
+		n.fail(queue, reply{})
+		if f != nil {
+			n.fail(f.calls, reply{unsure: true})
+		}
+	case role == quorum.Leader || n.world.trap == BeforeBarrier:
+		n.lead(term)
+	}
+}
+
+var roleNames = [...]string{"follower", "elected", "leader"}
+
+// lead begins to serve.
+func (n *node) lead(term uint64) {
+	if n.serving == term {
+		return
+	}
+	if n.world.trap == AppliedStamp {
+		n.clock.SetApplied(n.replica.Now())
+	}
+	n.clock.Lead()
+	n.world.judge.Gained(n.host.Name, n.clock.Estimate(), n.replica.Now(), n.world.stage.Real()-n.anchored)
+	n.serving, n.stamped = term, n.host.Boot()
+	n.propose(nil)
+}

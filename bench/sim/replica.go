@@ -1,0 +1,107 @@
+package sim
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// replica is the real state machine, and what a trap makes of it.
+type replica struct {
+	*fsm.Machine
+	trap Trap
+	// view is what some traps decide by: the leases that the replica has seen
+	// granted, by their ids, and until when they may be settled.
+	view map[string]bucket.Instant
+}
+
+func newReplica(trap Trap) *replica {
+	return &replica{Machine: fsm.New(), trap: trap, view: make(map[string]bucket.Instant)}
+}
+
+// frozen is a replica's snapshot.
+type frozen struct {
+	file []byte
+	view map[string]bucket.Instant
+}
+
+func (r *replica) freeze() (*frozen, error) {
+	var file bytes.Buffer
+	snapshot := r.Snapshot()
+	defer snapshot.Release()
+	if _, err := snapshot.WriteTo(&file); err != nil {
+		return nil, fmt.Errorf("write snapshot: %w", err)
+	}
+	return &frozen{file: file.Bytes(), view: maps.Clone(r.view)}, nil
+}
+
+func thaw(trap Trap, f *frozen) (*replica, error) {
+	machine, err := fsm.Restore(bytes.NewReader(f.file))
+	if err != nil {
+		return nil, err
+	}
+	return &replica{Machine: machine, trap: trap, view: maps.Clone(f.view)}, nil
+}
+
+// apply applies an entry. With T23 a release of an unknown id is passed over:
+// each operation is then applied by itself, on every replica alike.
+func (r *replica) apply(index uint64, entry *logv1.Entry) []*logv1.Result {
+	if r.trap != NoTombstone {
+		results, _ := r.Apply(index, entry)
+		r.note(entry, results)
+		return results
+	}
+	if len(entry.GetOperations()) == 0 {
+		r.Apply(index, entry)
+		return nil
+	}
+	results := make([]*logv1.Result, len(entry.GetOperations()))
+	for i, op := range entry.GetOperations() {
+		if id := op.GetRelease().GetLeaseId(); op.GetRelease() != nil && !r.known(id) {
+			results[i] = unknownLease(id)
+			continue
+		}
+		one := &logv1.Entry{Stamp: entry.GetStamp(), Wall: entry.GetWall(), Operations: []*logv1.Operation{op}}
+		applied, _ := r.Apply(index, one)
+		results[i] = applied[0]
+		r.note(one, applied)
+	}
+	return results
+}
+
+func (r *replica) known(id []byte) bool {
+	_, ok := r.view[string(id)]
+	return ok
+}
+
+// note keeps the view.
+func (r *replica) note(entry *logv1.Entry, results []*logv1.Result) {
+	if r.trap != NoTombstone && r.trap != OwnView {
+		return
+	}
+	for i, op := range entry.GetOperations() {
+		id := string(op.GetAcquire().GetLeaseId())
+		if op.GetAcquire().GetTrack() && results[i].GetAcquire().GetGranted() {
+			if _, ok := r.view[id]; !ok {
+				r.view[id] = r.Now() + bucket.Instant(results[i].GetAcquire().GetTtl())
+			}
+		}
+		if renew := op.GetRenew(); renew != nil && results[i].GetLease() != nil {
+			r.view[string(renew.GetLeaseId())] = r.Now() + bucket.Instant(results[i].GetLease().GetTtl())
+		}
+	}
+}
+
+func unknownLease(id []byte) *logv1.Result {
+	return &logv1.Result{Kind: &logv1.Result_Refusal{Refusal: &logv1.Refusal{
+		Cause: logv1.Refusal_CAUSE_LEASE_NOT_FOUND, Field: "lease_id", Message: fmt.Sprintf("%x: there is no such lease", id),
+	}}}
+}
+
+func leaseAnswer(state logv1.LeaseState, ttl int64) *logv1.Result {
+	return &logv1.Result{Kind: &logv1.Result_Lease{Lease: &logv1.LeaseResult{State: state, Ttl: ttl}}}
+}

@@ -1,0 +1,70 @@
+package sim
+
+// Trap is a known way to get the protocol wrong, seeded into what surrounds the
+// real parts: see docs/traps.md for what each number means. The empty trap is
+// none. A trap exists in a simulation only.
+type Trap string
+
+// The traps that can be seeded. Where a trap has two forms, the second is named
+// for what it gets wrong.
+const (
+	None Trap = ""
+	// WallClock (T1): leaders count on by their wall clocks.
+	WallClock Trap = "T1"
+	// AppliedStamp (T2): a new leader goes on from the last stamp, and nobody ticks.
+	AppliedStamp Trap = "T2"
+	// BeforeBarrier (T3): a leader stamps before its barrier has passed.
+	BeforeBarrier Trap = "T3"
+	// OldStamp (T4): a node believes an entry's stamp, however old.
+	OldStamp Trap = "T4"
+	// NodeSleeps and HolderSleeps (T5): lives are measured by the clock that stops
+	// when the machine sleeps.
+	NodeSleeps   Trap = "T5"
+	HolderSleeps Trap = "T5-holder"
+	// LeaseInMemory (T22): the leader keeps tracked leases, the log doesn't.
+	LeaseInMemory Trap = "T22"
+	// NoTombstone (T23): a release of an unknown id leaves nothing behind.
+	NoTombstone Trap = "T23"
+	// OwnView (T28): a node answers releases and renewals by what it has applied.
+	OwnView Trap = "T28"
+	// FullShare (T34): a cut-off client's bucket starts full.
+	FullShare Trap = "T34"
+	// NoReportID (T35): nothing tells two sendings of a report from two reports.
+	NoReportID Trap = "T35"
+	// LargerEstimate (T37): a follower keeps the larger of its estimate and the
+	// stamp. T38 is the same where nothing restarts and clocks drift.
+	LargerEstimate      Trap = "T37"
+	LargerEstimateDrift Trap = "T38"
+	// PulledBack (T39): a leader's own applies pull its estimate back.
+	PulledBack Trap = "T39"
+	// SnapshotWithoutTime (T39): a node begins at 0 after a snapshot.
+	SnapshotWithoutTime Trap = "T39-snapshot"
+)
+
+// Traps are all of them, in the order of their numbers, each with the rule that
+// it breaks.
+func Traps() []Seeded {
+	return []Seeded{
+		{WallClock, "clock"},
+		{AppliedStamp, "clock"},
+		{BeforeBarrier, "clock"},
+		{OldStamp, "clock"},
+		{NodeSleeps, "clock"},
+		{HolderSleeps, "G2"},
+		{LeaseInMemory, "G4"},
+		{NoTombstone, "G4"},
+		{OwnView, "G4"},
+		{FullShare, "A20"},
+		{NoReportID, "reports"},
+		{LargerEstimate, "clock"},
+		{LargerEstimateDrift, "clock"},
+		{PulledBack, "clock"},
+		{SnapshotWithoutTime, "clock"},
+	}
+}
+
+// Seeded is a trap and the rule that it breaks.
+type Seeded struct {
+	Trap Trap
+	Rule string
+}

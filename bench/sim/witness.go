@@ -1,0 +1,97 @@
+package sim
+
+import (
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// witness applies the log one operation at a time, and looks at the state before
+// and after each (G3, G7).
+type witness struct {
+	world   *World
+	replica *replica
+}
+
+func newWitness(w *World) *witness { return &witness{world: w, replica: newReplica(w.trap)} }
+
+func (v *witness) see(c *judge.Committed) {
+	r := v.replica
+	v.sweep(c.Index, &logv1.Entry{Stamp: c.Entry.GetStamp(), Wall: c.Entry.GetWall()})
+	for _, op := range c.Entry.GetOperations() {
+		one := &logv1.Entry{Operations: []*logv1.Operation{op}}
+		acquire := op.GetAcquire()
+		if acquire == nil {
+			r.apply(c.Index, one)
+			v.sweep(c.Index, &logv1.Entry{})
+			continue
+		}
+		before := r.Hash()
+		peek, _ := r.Peek(0, acquire)
+		answer := r.apply(c.Index, one)[0].GetAcquire()
+		switch {
+		case answer == nil || answer.GetRepeated():
+		case answer.GetGranted():
+			v.granted(acquire, peek, answer)
+		default:
+			v.denied(acquire, answer, before)
+		}
+		v.sweep(c.Index, &logv1.Entry{})
+	}
+}
+
+// sweep lets happen what is due, so that what is left is an operation's doing. What
+// ends may let something else end: a lease its key.
+func (v *witness) sweep(index uint64, entry *logv1.Entry) {
+	for {
+		before := v.replica.Hash()
+		v.replica.apply(index, entry)
+		if v.replica.Hash() == before {
+			return
+		}
+		entry = &logv1.Entry{}
+	}
+}
+
+// granted checks that every charge was debited in full (G3).
+func (v *witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) {
+	in := answer.GetRemaining()
+	for i, charge := range op.GetCharges() {
+		var had, left int64
+		for k, r := range in {
+			if r.GetLimit() == charge.GetLimit() && r.GetDimension() == charge.GetDimension() {
+				had, left = peek.GetRemaining()[k].GetTokens(), r.GetTokens()
+			}
+		}
+		if had-left != charge.GetAmount() {
+			v.world.judge.Complain("G3", "charge %d of %v took %d", i, op, had-left)
+		}
+	}
+}
+
+// denied checks that nothing has changed, and that the wait is honest: whoever is
+// alone and waits as long is granted, and not a millisecond earlier (G7).
+func (v *witness) denied(op *logv1.Acquire, answer *logv1.AcquireResult, before uint64) {
+	if v.replica.Hash() != before {
+		v.world.judge.Complain("G7", "the denial of %v changed the state", op)
+	}
+	wait := bucket.Instant(0)
+	for _, d := range answer.GetDenials() {
+		if d.GetRetryAfter() == 0 || d.GetReason() == logv1.Reason_REASON_KEY_LIMIT {
+			return
+		}
+		wait = max(wait, bucket.Instant(d.GetRetryAfter()))
+	}
+	try := func(after bucket.Instant) bool {
+		later, err := v.replica.Peek(v.replica.Now()+after, op)
+		return err == nil && later.GetGranted()
+	}
+	if wait == 0 || !try(wait) {
+		v.world.judge.Complain("G7", "%v waits %v and is denied again", op, time.Duration(wait))
+	}
+	if early := wait - bucket.Instant(time.Millisecond); early > 0 && try(early) {
+		v.world.judge.Complain("G7", "%v was told to wait %v and would be granted earlier", op, time.Duration(wait))
+	}
+}

@@ -1,0 +1,185 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/quorum"
+	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// The limits of every world.
+const (
+	rateLimit  = "rate"
+	pairLimit  = "pair"
+	shareLimit = "share"
+	looseLimit = "loose"
+)
+
+// clientCount clients share what is shared in equal parts.
+const (
+	clientCount = 4
+	sharePPM    = 1_000_000 / clientCount
+)
+
+// World is everything that there is in one run.
+type World struct {
+	trap    Trap
+	stage   *stage.Stage
+	network *stage.Network
+	group   *quorum.Group
+	nodes   []*node
+	clients []*client
+	judge   *judge.Judge
+	witness *witness
+	limits  []*logv1.Limit
+	stats   Stats
+
+	// stalls: handing a batch to the log takes long now and then.
+	stalls bool
+	// busy: clients ask; faulty: faults are injected.
+	busy, faulty bool
+	// last is the index of the last entry that somebody applied.
+	last uint64
+}
+
+func newLimits() []*logv1.Limit {
+	second := int64(time.Second)
+	limit := func(name string, lease int64, dimensions ...*logv1.Dimension) *logv1.Limit {
+		return &logv1.Limit{Name: name, Dimensions: dimensions, Target: 10_000, Lease: lease, MaxKeys: 100}
+	}
+	requests := func(amount, burst, debt, open int64) *logv1.Dimension {
+		return &logv1.Dimension{
+			Name: "requests", Amount: amount, Interval: second, Burst: burst, MaxDebt: debt, MaxOpen: open,
+		}
+	}
+	pair := limit(pairLimit, 3*second, requests(4, 8, 0, 8), &logv1.Dimension{
+		Name: "tokens", Amount: 60, Interval: second, Burst: 180, MaxOpen: 120,
+	})
+	pair.Keyed = true
+	pair.Classes = []*logv1.Class{{Name: "live", Share: 5_000, Burst: 2_500}, {Name: "batch", Share: 2_500}}
+	share := limit(shareLimit, second, requests(5, 60, 60, 5))
+	share.OnQuorumLoss = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE
+	fallback := int64(bucket.Whole / clientCount)
+	share.FallbackShare = &fallback
+	return []*logv1.Limit{
+		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
+		limit(looseLimit, 2*second, requests(8, 10, 20, 10)),
+	}
+}
+
+func (w *World) limit(name string) *logv1.Limit {
+	i := slices.IndexFunc(w.limits, func(l *logv1.Limit) bool { return l.GetName() == name })
+	return w.limits[i]
+}
+
+// newWorld builds nodes and clients, none of which has started.
+func newWorld(seed uint64, trap Trap) *World {
+	w := &World{trap: trap, stage: stage.New(seed), judge: judge.New(), limits: newLimits()}
+	w.network = w.stage.NewNetwork()
+	w.witness = newWitness(w)
+	w.group = &quorum.Group{
+		Stage: w.stage, Network: w.network, SnapshotEvery: uint64(w.stage.Amount(20, 120)),
+		Broken: func(what string) { w.judge.Complain("model", "%s", what) },
+	}
+	for i := range 3 + 2*w.stage.Rand.IntN(2) {
+		n := &node{world: w, id: i, host: w.stage.NewHost(fmt.Sprint("n", i), w.clocks())}
+		n.member = w.group.Join(n.host, n)
+		w.nodes = append(w.nodes, n)
+	}
+	var names []string
+	for i := range clientCount {
+		name := fmt.Sprint("c", i)
+		names = append(names, name)
+		c := &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
+		c.think = w.stage.Between(100*time.Millisecond, 600*time.Millisecond)
+		session := make([]byte, 16)
+		copy(session, "session-"+name)
+		c.fallback = &fallback{client: c, shape: w.shareShape(), session: session}
+		w.clients = append(w.clients, c)
+	}
+	w.judge.Watch(w.limit(rateLimit), "")
+	for i := range 3 {
+		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
+	}
+	w.judge.Watch(w.limit(shareLimit), "")
+	w.judge.Fallback(w.limit(shareLimit), names, sharePPM)
+	return w
+}
+
+func (w *World) clocks() stage.Clocks {
+	return stage.Clocks{PPM: w.stage.Amount(-200, 200), Skew: w.stage.Between(-5*time.Second, 5*time.Second)}
+}
+
+// shareShape is a client's part of the shared limit: a quarter of its rate, which
+// is counted over four times its interval, and of its burst.
+func (w *World) shareShape() *bucket.Shape {
+	d := w.limit(shareLimit).GetDimensions()[0]
+	shape, err := bucket.NewShape(bucket.Spec{
+		Amount: d.GetAmount(), Interval: clientCount * time.Duration(d.GetInterval()), Target: bucket.Whole,
+		Burst: d.GetBurst() / clientCount,
+	})
+	if err != nil {
+		w.judge.Complain("model", "share of %v: %v", d, err)
+	}
+	return shape
+}
+
+// begin starts everything and configures the limits.
+func (w *World) begin() {
+	for _, n := range w.nodes {
+		n.start()
+	}
+	for _, c := range w.clients {
+		c.start()
+	}
+	w.configure()
+}
+
+// configure applies the limits, until that is answered; clients ask from then on.
+func (w *World) configure() {
+	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{Limits: w.limits}}}
+	w.clients[0].persist(op, 100, func(r reply) {
+		if r.result.GetLimits() == nil {
+			w.judge.Complain("model", "the limits can't be applied: %v", r.result)
+		}
+		w.busy = true
+	})
+}
+
+// applied takes what a node has applied: the first to apply an entry is the word
+// of the log.
+func (w *World) applied(n *node, c *judge.Committed) {
+	w.judge.Hash(n.host.Name, c.Index, n.replica.Hash())
+	if c.Index <= w.last {
+		return
+	}
+	w.last = c.Index
+	w.stats.Entries++
+	w.stats.Operations += len(c.Results)
+	w.stage.Trace("entry %d of term %d by n%d, stamp %v, now %v: %v", c.Index, c.Term, c.Stamp.Node,
+		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
+	w.judge.Commit(c)
+	w.witness.see(c)
+}
+
+// brief shows an entry in a line.
+type brief struct {
+	entry   *logv1.Entry
+	results []*logv1.Result
+}
+
+func (b brief) String() string {
+	if len(b.results) == 0 {
+		return "tick"
+	}
+	text := ""
+	for i, op := range b.entry.GetOperations() {
+		text += fmt.Sprintf("\n%16s%v -> %v", "", op, b.results[i])
+	}
+	return text
+}
