@@ -18,9 +18,9 @@ import (
 // ItemsMax is how many items one Session message may carry.
 const ItemsMax = 512
 
-// errSessionEnded is what callers of a broken session get: their operation may
+// ErrSessionEnded is what callers of a broken session get: their operation may
 // have happened.
-var errSessionEnded = errors.New("session ended: outcome unknown")
+var ErrSessionEnded = errors.New("session ended: outcome unknown")
 
 // Session multiplexes concurrent callers over one stream. A sender drains
 // everybody who waits into one message.
@@ -83,7 +83,7 @@ func (c *Call) Do(ctx context.Context, item *quorleasev1.RequestItem) (*quorleas
 	s.mu.Lock()
 	if s.pending == nil {
 		s.mu.Unlock()
-		return nil, errSessionEnded
+		return nil, ErrSessionEnded
 	}
 	s.next++
 	item.Seq = s.next
@@ -92,13 +92,13 @@ func (c *Call) Do(ctx context.Context, item *quorleasev1.RequestItem) (*quorleas
 	select {
 	case s.send <- item:
 	case <-s.ended:
-		return nil, errSessionEnded
+		return nil, ErrSessionEnded
 	}
 	select {
 	case answer := <-c.answer:
 		return answer, itemError(answer)
 	case <-s.ended:
-		return nil, errSessionEnded
+		return nil, ErrSessionEnded
 	case <-ctx.Done():
 		// The answer may still come: this caller's channel is spent.
 		c.answer = make(chan *quorleasev1.ResponseItem, 1)

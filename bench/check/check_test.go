@@ -243,7 +243,7 @@ func TestReplay(t *testing.T) {
 		if err := r.Entry(9, data); err != nil {
 			t.Fatal(err)
 		}
-		if h := r.History(); h.Takes != 1 || h.Closest != 8 || h.Broken != 0 {
+		if h := r.History(); h.Takes != 1 || h.Closest != 8 || h.Broken != 0 || !h.Partial {
 			t.Errorf("%+v; want one debit of 2 of a full bucket", h)
 		}
 	})

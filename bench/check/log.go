@@ -19,6 +19,8 @@ type History struct {
 	// the authority time that they cover, since the cluster began.
 	First, Last uint64
 	From, To    time.Duration
+	// Partial: it begins with a snapshot, and what came before is not known.
+	Partial bool
 	// Granted is the tokens debited of each limit, less what came back.
 	Granted map[string]int64
 }
@@ -56,7 +58,7 @@ func (r *Replay) Restore(state io.Reader) error {
 	if err != nil {
 		return err
 	}
-	r.machine = machine
+	r.machine, r.history.Partial = machine, true
 	r.now = int64(machine.Now())
 	limits, _ := machine.Limits("")
 	for _, limit := range limits {

@@ -77,7 +77,7 @@ func TestReference(t *testing.T) {
 // writeReference writes the commands below one, depth first, in their order.
 func writeReference(page *bytes.Buffer, parent *cobra.Command) {
 	for _, cmd := range parent.Commands() {
-		if cmd.Name() == "help" {
+		if cmd.Name() == "help" || cmd.Hidden {
 			continue
 		}
 		if cmd.HasSubCommands() {

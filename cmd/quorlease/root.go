@@ -79,7 +79,7 @@ func newRoot(a *app) *cobra.Command {
 		newDev(a), newServe(a),
 		newAcquire(a), newSettle(a), newRelease(a), newRenew(a),
 		newLimits(a), newInspect(a), newAdjust(a),
-		newClients(a), newEvents(a), newCluster(a),
+		newClients(a), newEvents(a), newCluster(a), newBench(a),
 		newVersion(a), newCompletion(),
 	)
 	prepare(a, root)

@@ -1,0 +1,253 @@
+package contention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/bench"
+)
+
+const (
+	limitName  = "bench-contention"
+	dimension  = "requests"
+	clientName = "bench"
+	// statusWait is how long a node may take to say who leads.
+	statusWait = 300 * time.Millisecond
+)
+
+func keyName(i int) string { return "key-" + strconv.Itoa(i) }
+
+// link is the one connection that all callers share. When it fails the next one
+// is to another node, the leader where somebody knows it.
+type link struct {
+	endpoints []string
+	path      Path
+	timeout   time.Duration
+	keys      []string
+	// ctx is the life of sessions.
+	ctx    context.Context //nolint:containedctx // a session outlives the call that found the last one dead
+	cancel context.CancelFunc
+
+	mu sync.Mutex
+	// current is nil where none is known to work. Guarded by mu, as the rest.
+	current *attachment
+	failed  string
+	tried   int
+}
+
+// attachment is one connection, and the session on it.
+type attachment struct {
+	address string
+	conn    *grpc.ClientConn
+	session *bench.Session
+}
+
+func newLink(ctx context.Context, c *Config, endpoints []string) *link {
+	l := &link{endpoints: endpoints, path: c.Path, timeout: c.Timeout, keys: make([]string, c.Keys)}
+	for i := range l.keys {
+		l.keys[i] = keyName(i)
+	}
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	return l
+}
+
+func (l *link) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancel()
+	l.current.close()
+	l.current = nil
+}
+
+func (a *attachment) close() {
+	if a == nil {
+		return
+	}
+	if a.session != nil {
+		a.session.Close()
+	}
+	_ = a.conn.Close()
+}
+
+// attached is the connection to use now.
+func (l *link) attached(ctx context.Context) (*attachment, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.current != nil {
+		return l.current, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	address, err := l.find()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := bench.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	a := &attachment{address: address, conn: conn}
+	if l.path == Session {
+		a.session, err = bench.OpenSession(l.ctx, conn, clientName) //nolint:contextcheck // as link.ctx says
+		if err != nil {
+			l.failed = address
+			return nil, errors.Join(err, conn.Close())
+		}
+	}
+	l.current = a
+	return a, nil
+}
+
+// find asks the endpoints who leads, and takes the one that answers where nobody
+// does or the leader is the one that just failed.
+func (l *link) find() (string, error) {
+	var last error
+	for range l.endpoints {
+		address := l.endpoints[l.tried%len(l.endpoints)]
+		l.tried++
+		status, err := clusterStatus(l.ctx, address)
+		if err != nil {
+			last = err
+			continue
+		}
+		for _, node := range status.GetNodes() {
+			if node.GetId() == status.GetLeader() && node.GetGrpc() != l.failed {
+				return node.GetGrpc(), nil
+			}
+		}
+		return address, nil
+	}
+	return "", fmt.Errorf("no node answers: %w", last)
+}
+
+func clusterStatus(ctx context.Context, address string) (*quorleasev1.ClusterStatusResponse, error) {
+	conn, err := bench.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, statusWait)
+	defer cancel()
+	return quorleasev1.NewClusterClient(conn).Status(ctx, &quorleasev1.ClusterStatusRequest{})
+}
+
+// drop gives a connection up, unless somebody else already has.
+func (l *link) drop(a *attachment) {
+	l.mu.Lock()
+	mine := l.current == a
+	if mine {
+		l.current, l.failed = nil, a.address
+	}
+	l.mu.Unlock()
+	if mine {
+		a.close()
+	}
+}
+
+// linkAsker is one caller on the link.
+type linkAsker struct {
+	link *link
+	at   *attachment
+	call *bench.Call
+}
+
+func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
+	at, err := a.link.attached(ctx)
+	if err != nil {
+		return false, err
+	}
+	request := &quorleasev1.AcquireRequest{
+		Client:  clientName,
+		Charges: []*quorleasev1.Charge{{Limit: limitName, Key: a.link.keys[key], Dimension: dimension, Amount: 1}},
+	}
+	var response *quorleasev1.AcquireResponse
+	if a.link.path == Session {
+		response, err = a.throughSession(ctx, at, request)
+	} else {
+		response, err = a.alone(ctx, at, request)
+	}
+	if err != nil {
+		if ctx.Err() == nil && elsewhere(err) {
+			a.link.drop(at)
+		}
+		return false, err
+	}
+	return response.GetDecision() == quorleasev1.Decision_GRANTED, nil
+}
+
+func (a *linkAsker) alone(
+	ctx context.Context, at *attachment, request *quorleasev1.AcquireRequest,
+) (*quorleasev1.AcquireResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.link.timeout)
+	defer cancel()
+	return quorleasev1.NewAdmissionClient(at.conn).Acquire(ctx, request)
+}
+
+// sessionTimeout is a node's own where an item names none.
+const sessionTimeout = 2 * time.Second
+
+func (a *linkAsker) throughSession(
+	ctx context.Context, at *attachment, request *quorleasev1.AcquireRequest,
+) (*quorleasev1.AcquireResponse, error) {
+	if a.at != at {
+		a.at, a.call = at, at.session.NewCall()
+	}
+	item := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
+	if a.link.timeout != sessionTimeout {
+		item.Timeout = durationpb.New(a.link.timeout)
+	}
+	answer, err := a.call.Do(ctx, item)
+	if err != nil {
+		return nil, err
+	}
+	return answer.GetAcquire(), nil
+}
+
+// elsewhere says whether another node may do better: this one is gone, hung, or
+// without a majority. An election is one on every node.
+func elsewhere(err error) bool {
+	switch reason(err) {
+	case "SESSION_ENDED", "NO_QUORUM", "DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELED":
+		return true
+	default:
+		return false
+	}
+}
+
+// reason names a failure as the reference of errors does, or else by its code.
+func reason(err error) string {
+	if errors.Is(err, bench.ErrSessionEnded) {
+		return "SESSION_ENDED"
+	}
+	failure, ok := status.FromError(err)
+	if !ok {
+		return "UNREACHABLE"
+	}
+	for _, detail := range failure.Details() {
+		if info, ok := detail.(*errdetails.ErrorInfo); ok {
+			return info.GetReason()
+		}
+	}
+	switch failure.Code() {
+	case codes.DeadlineExceeded:
+		return "DEADLINE_EXCEEDED"
+	case codes.Unavailable:
+		return "UNAVAILABLE"
+	case codes.Canceled:
+		return "CANCELED"
+	default:
+		return failure.Code().String()
+	}
+}

@@ -1,0 +1,110 @@
+package contention
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/quorlease/quorlease/bench"
+	"github.com/quorlease/quorlease/bench/echo"
+)
+
+// authority is the side that is measured.
+type authority struct {
+	link *link
+	// nodes is nil where they are not of this run; steady says that none of them is
+	// killed, so that their processor time can be added up.
+	nodes  *bench.Nodes
+	steady bool
+}
+
+func (a *authority) asker(int) (asker, error) { return &linkAsker{link: a.link}, nil }
+
+func (a *authority) cpu() (time.Duration, error) {
+	if a.nodes == nil || !a.steady {
+		return 0, errUnknown
+	}
+	var sum time.Duration
+	for i := range a.nodes.Len() {
+		used, err := a.nodes.CPU(i)
+		if err != nil {
+			return 0, errors.Join(errUnknown, err)
+		}
+		sum += used
+	}
+	return sum, nil
+}
+
+// echoSide is the bare gRPC echo, in a process of its own.
+type echoSide struct {
+	path   Path
+	server *bench.Child
+	conn   *grpc.ClientConn
+	stream *echo.Stream
+}
+
+// startEcho starts the process and connects as the path does.
+func startEcho(ctx context.Context, c *Config) (*echoSide, error) {
+	log := c.NodeLog
+	if log == nil {
+		log = io.Discard
+	}
+	server, err := bench.StartChild(log, c.Binary, "bench", "echo-server")
+	if err != nil {
+		return nil, fmt.Errorf("start echo: %w", err)
+	}
+	e := &echoSide{path: c.Path, server: server}
+	if e.conn, err = bench.Dial(server.Address()); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	if c.Path != Unary {
+		if e.stream, err = echo.Open(ctx, e.conn); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
+	return e, nil
+}
+
+func (e *echoSide) close() error {
+	if e.stream != nil {
+		e.stream.Close()
+	}
+	var err error
+	if e.conn != nil {
+		err = e.conn.Close()
+	}
+	return errors.Join(err, e.server.Close())
+}
+
+func (e *echoSide) asker(int) (asker, error) {
+	if e.path == Unary {
+		return &unaryEcho{conn: e.conn}, nil
+	}
+	return &streamEcho{caller: e.stream.NewCaller()}, nil
+}
+
+func (e *echoSide) cpu() (time.Duration, error) { return e.server.CPU() }
+
+type unaryEcho struct {
+	conn *grpc.ClientConn
+	item echo.Item
+}
+
+func (u *unaryEcho) ask(ctx context.Context, _ int) (bool, error) {
+	err := echo.Unary(ctx, u.conn, &u.item)
+	return err == nil, err
+}
+
+type streamEcho struct {
+	caller *echo.Caller
+	item   echo.Item
+}
+
+func (s *streamEcho) ask(ctx context.Context, _ int) (bool, error) {
+	err := s.caller.Do(ctx, s.item)
+	return err == nil, err
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/quorlease/quorlease/bench/stat"
+)
+
+//go:embed page.html
+var pageText string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"number": number,
+	"seconds": func(ms float64) string {
+		return strconv.FormatFloat(ms/1000, 'f', 2, 64)
+	},
+}).Parse(pageText))
+
+// HTML writes one page that needs nothing else: no script, no font, no network.
+func (r *Result) HTML(w io.Writer) error {
+	type cells struct{ Name, Quorlease, Echo string }
+	view := struct {
+		*Result
+		Heading, Limits string
+		Rows            []cells
+		Drawings        []Drawing
+		Missed          []string
+	}{Result: r, Heading: r.heading(), Limits: r.limits(), Missed: r.Broken()}
+	for _, one := range r.rows() {
+		view.Rows = append(view.Rows, cells{one.name, one.quorlease, one.echo})
+	}
+	view.Drawings = append(view.Drawings, r.overTime(), r.byPercentile())
+	if r.Echo != nil {
+		view.Drawings = append(view.Drawings, r.byRound())
+	}
+	if err := page.Execute(w, view); err != nil {
+		return fmt.Errorf("write the page: %w", err)
+	}
+	return nil
+}
+
+// overTime shows what was decided when, the rounds one after another. The echo's
+// part is another scale and another picture.
+func (r *Result) overTime() Drawing {
+	p := plot{Title: "Decisions over time, quorlease", XLabel: "seconds of measured time", YLabel: "a second"}
+	lines := []series{
+		{name: "granted", class: "granted"}, {name: "denied", class: "denied"}, {name: "failed", class: "failed"},
+	}
+	begin := 0.0
+	for i := range r.Rounds {
+		side := &r.Rounds[i].Quorlease
+		slot := side.Timeline.SlotMS / 1000
+		for n, counts := range [][]int64{side.Timeline.Granted, side.Timeline.Denied, side.Timeline.Failed} {
+			for at, count := range counts {
+				lines[n].points = append(lines[n].points, [2]float64{begin + (float64(at)+0.5)*slot, float64(count) / slot})
+			}
+		}
+		begin += side.Seconds
+	}
+	p.xMax = math.Max(begin, 0.1)
+	for at, step := 0.0, niceStep(p.xMax/8); at <= p.xMax*1.001; at += step {
+		p.xTicks = append(p.xTicks, tick{at, number(at)})
+	}
+	for _, f := range r.Faults {
+		p.marks = append(p.marks, tick{f.AtMS / 1000, f.What})
+	}
+	p.series = lines
+	return p.draw()
+}
+
+// byPercentile shows both sides' latencies, the median of the rounds, with the rare
+// ones as wide as the common ones.
+func (r *Result) byPercentile() Drawing {
+	title := "Latency by percentile"
+	if r.Settings.OfferedRate > 0 {
+		title += ", from the intended start"
+	}
+	p := plot{Title: title, XLabel: "percent of calls that took at most", YLabel: "ms", logY: true}
+	place := func(percent float64) float64 {
+		if percent >= 100 {
+			return 5
+		}
+		return -math.Log10(1 - percent/100)
+	}
+	p.xMax = place(100)
+	for _, percent := range []float64{0, 50, 90, 99, 99.9, 99.99, 100} {
+		text := strconv.FormatFloat(percent, 'f', -1, 64)
+		if percent == 100 {
+			text = "all"
+		}
+		p.xTicks = append(p.xTicks, tick{place(percent), text})
+	}
+	curve := func(name string, of func(*Round) *Side) {
+		if len(r.Rounds) == 0 {
+			return
+		}
+		s := series{name: name, class: name}
+		for i, point := range of(&r.Rounds[0]).Percentiles {
+			var rounds []float64
+			for n := range r.Rounds {
+				rounds = append(rounds, of(&r.Rounds[n]).Percentiles[i].MS)
+			}
+			s.points = append(s.points, [2]float64{place(point.Percent), stat.SpreadOf(rounds).Median})
+		}
+		p.series = append(p.series, s)
+	}
+	curve("quorlease", func(round *Round) *Side { return &round.Quorlease })
+	if r.Echo != nil {
+		curve("echo", func(round *Round) *Side { return round.Echo })
+	}
+	return p.draw()
+}
+
+// byRound shows both sides of every round: a ratio is worth what its two sides
+// have in common.
+func (r *Result) byRound() Drawing {
+	p := plot{
+		Title: "Decisions and echoes a second, round by round", XLabel: "round", YLabel: "a second", logY: true,
+		xMax: float64(len(r.Rounds) + 1),
+	}
+	quorlease, echo := series{name: "quorlease", class: "quorlease"}, series{name: "echo", class: "echo"}
+	for i := range r.Rounds {
+		at := float64(i + 1)
+		p.xTicks = append(p.xTicks, tick{at, strconv.Itoa(i + 1)})
+		quorlease.points = append(quorlease.points, [2]float64{at, r.Rounds[i].Quorlease.DecisionsPerSecond})
+		echo.points = append(echo.points, [2]float64{at, r.Rounds[i].Echo.DecisionsPerSecond})
+	}
+	p.series = []series{quorlease, echo}
+	return p.draw()
+}
