@@ -186,6 +186,83 @@ func TestBadLeaseOperations(t *testing.T) {
 	}
 }
 
+func TestReportBecomesAnOperation(t *testing.T) {
+	t.Parallel()
+	op, err := convert.Report(report(func(*quorleasev1.ReportRequest) {}), "owner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &logv1.ReportAdmitted{
+		Session: []byte{0, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88, 0x99, 0xaa, 0xbb, 0xcc, 0xdd, 0xee, 0xff},
+		Owner:   "owner", Client: "c",
+		Counts: []*logv1.AdmittedCount{{Limit: "a", Key: "k", Dimension: "requests", Class: "live", Tokens: 1}},
+	}
+	if diff := cmp.Diff(want, op.GetReportAdmitted(), protocmp.Transform()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// report is a good report with one change.
+func report(change func(*quorleasev1.ReportRequest)) *quorleasev1.ReportRequest {
+	r := &quorleasev1.ReportRequest{
+		Client: "c", SessionId: leaseID, Admitted: []*quorleasev1.Admitted{
+			{Limit: "a", Key: "k", Dimension: "requests", Class: "live", Tokens: 1},
+		},
+	}
+	change(r)
+	return r
+}
+
+func TestBadReports(t *testing.T) {
+	t.Parallel()
+	first := func(change func(*quorleasev1.Admitted)) func(*quorleasev1.ReportRequest) {
+		return func(r *quorleasev1.ReportRequest) { change(r.GetAdmitted()[0]) }
+	}
+	tokens := func(n int64) func(*quorleasev1.ReportRequest) {
+		return first(func(a *quorleasev1.Admitted) { a.Tokens = n })
+	}
+	for _, test := range []struct {
+		name   string
+		change func(*quorleasev1.ReportRequest)
+		want   string
+	}{
+		{"no session", func(r *quorleasev1.ReportRequest) { r.SessionId = "" }, "session_id: missing: 32 lower-case hex digits"},
+		{"short session", func(r *quorleasev1.ReportRequest) { r.SessionId = "ab" }, `session_id: "ab" is not 32`},
+		{"client", func(r *quorleasev1.ReportRequest) { r.Client = strings.Repeat("c", 257) }, "client: "},
+		{"nothing", func(r *quorleasev1.ReportRequest) { r.Admitted = nil }, "admitted: missing: 1 to 64"},
+		{"too much", func(r *quorleasev1.ReportRequest) {
+			r.Admitted = make([]*quorleasev1.Admitted, 65)
+		}, "admitted: 65 entries, more than 64"},
+		{"nil entry", func(r *quorleasev1.ReportRequest) { r.Admitted[0] = nil }, "admitted[0].limit: missing"},
+		{"twice", func(r *quorleasev1.ReportRequest) {
+			r.Admitted = append(r.Admitted, r.GetAdmitted()[0])
+		}, "admitted[1]: the same limit, key, dimension and class as admitted[0]"},
+		{"limit", first(func(a *quorleasev1.Admitted) { a.Limit = "A" }), `admitted[0].limit: "A" is not a name`},
+		{"key", first(func(a *quorleasev1.Admitted) { a.Key = "a\nb" }), "admitted[0].key: "},
+		{"dimension", first(func(a *quorleasev1.Admitted) { a.Dimension = "" }), "admitted[0].dimension: missing"},
+		{"class", first(func(a *quorleasev1.Admitted) { a.Class = "L" }), `admitted[0].class: "L" is not the name of a class`},
+		{"A10_zero", tokens(0), "admitted[0].tokens: 0 is out of range 1..9007199254740992"},
+		{"A10_negative", tokens(-1), "admitted[0].tokens: -1 is out of range"},
+		{"A10_above_2^53", tokens(1<<53 + 1), "admitted[0].tokens: 9007199254740993 is out of range"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			op, err := convert.Report(report(test.change), "")
+			var fields limitsfile.FieldErrors
+			if op != nil || !errors.As(err, &fields) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %s", err, test.want)
+			}
+		})
+	}
+	// The same bucket for another class is another count.
+	other := report(func(r *quorleasev1.ReportRequest) {
+		r.Admitted = append(r.Admitted, &quorleasev1.Admitted{Limit: "a", Key: "k", Dimension: "requests", Tokens: 1})
+	})
+	if op, err := convert.Report(other, ""); err != nil || len(op.GetReportAdmitted().GetCounts()) != 2 {
+		t.Errorf("two classes: %v, %v", op, err)
+	}
+}
+
 // The numbers of an enum are those of the log, name by name.
 func TestEnumsAgree(t *testing.T) {
 	t.Parallel()
@@ -200,6 +277,15 @@ func TestEnumsAgree(t *testing.T) {
 		if strings.TrimPrefix(name, "LEASE_STATE_") != strings.TrimPrefix(want, "LEASE_STATE_") {
 			t.Errorf("lease state %d: %s and %s", number, name, want)
 		}
+	}
+	for number, name := range logv1.OnQuorumLoss_name {
+		want := strings.TrimSuffix(quorleasev1.FallbackMode_name[number], "_ON_LOSS")
+		if number > 0 && strings.TrimPrefix(name, "ON_QUORUM_LOSS_") != want {
+			t.Errorf("mode %d: %s and %s", number, name, want)
+		}
+	}
+	if len(logv1.OnQuorumLoss_name) != len(quorleasev1.FallbackMode_name) {
+		t.Errorf("%d modes and %d", len(logv1.OnQuorumLoss_name), len(quorleasev1.FallbackMode_name))
 	}
 	for mine, theirs := range map[quorleasev1.Severity]events.Severity{
 		quorleasev1.Severity_INFO: events.Info, quorleasev1.Severity_WARNING: events.Warning,

@@ -88,6 +88,52 @@ func TestA22EveryTextIsChecked(t *testing.T) {
 	}
 }
 
+// TestA22EveryTextOfAReportIsChecked does the same for reports, which no session
+// carries.
+func TestA22EveryTextOfAReportIsChecked(t *testing.T) {
+	t.Parallel()
+	r := &quorleasev1.ReportRequest{}
+	texts := garble(r.ProtoReflect())
+	for _, bad := range texts {
+		bad.set()
+		if op, err := convert.Report(r, ""); err == nil || op != nil ||
+			!strings.Contains(err.Error(), bad.field) || !strings.Contains(err.Error(), `\xff`) {
+			t.Errorf("%s: %v", bad.field, err)
+		}
+		bad.reset()
+	}
+	if len(texts) != 6 {
+		t.Errorf("%d texts were found, want 6", len(texts))
+	}
+}
+
+// FuzzReport is FuzzRequest for reports.
+func FuzzReport(f *testing.F) {
+	data, err := proto.Marshal(report(func(*quorleasev1.ReportRequest) {}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &quorleasev1.ReportRequest{}
+		if r.UnmarshalVT(data) != nil {
+			return
+		}
+		op, err := convert.Report(r, "")
+		if err != nil {
+			return
+		}
+		entry := &logv1.Entry{Operations: []*logv1.Operation{op}}
+		if _, err := fsm.EncodeEntry(entry); err != nil {
+			t.Errorf("%v: %v", op, err)
+		}
+		results, _ := fsm.New().Apply(1, entry)
+		if results[0].GetAdmitted() == nil {
+			t.Errorf("%v: %v", op, results[0])
+		}
+	})
+}
+
 // garbled is one text of a message.
 type garbled struct {
 	field      string
