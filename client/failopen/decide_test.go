@@ -83,6 +83,13 @@ func TestG3AllOrNothing(t *testing.T) {
 		if got := len(m.Admitted()); got != 1 {
 			t.Errorf("%d accounts after a refusal, want the one that was there", got)
 		}
+		// Of a bucket that is there already, too.
+		turned := Request{Charges: []Charge{
+			{Limit: "l", Dimension: "requests", Amount: 5}, {Limit: "other", Dimension: "requests", Amount: 26},
+		}}
+		if got := m.Decide(now, turned); got.Reason != ExceedsShare || got.Charge != 1 {
+			t.Fatalf("%+v", got)
+		}
 		both.Charges[3].Amount = 5
 		if got := m.Decide(now, both); !got.Admit {
 			t.Errorf("all can be paid: %+v", got)
@@ -144,11 +151,8 @@ func TestRuleChangesWhileAway(t *testing.T) {
 	}
 	half, ppm := quarter(), int64(500_000)
 	half.SharePPM = &ppm
-	for range 3 {
-		// Learning the same again changes nothing.
-		if err := m.Learn(now, Lesson{Limits: []Fallback{half}}); err != nil {
-			t.Fatal(err)
-		}
+	if err := m.Learn(now, Lesson{Limits: []Fallback{half}}); err != nil {
+		t.Fatal(err)
 	}
 	if got := admits(m, now, 10, ask(1)); got != 2 {
 		t.Errorf("%d admitted at the change, want the 2 that were left", got)
@@ -157,8 +161,12 @@ func TestRuleChangesWhileAway(t *testing.T) {
 	if got := admits(m, now, 10, fresh); got != 0 {
 		t.Errorf("%d admitted of a new key, which has earned nothing at this rate", got)
 	}
-	if got := admits(m, now.Add(100*time.Millisecond), 10, fresh); got != 5 {
-		t.Errorf("%d admitted of a new key after 100 ms, want 5", got)
+	now = now.Add(100 * time.Millisecond)
+	if err := m.Learn(now, Lesson{Limits: []Fallback{half}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := admits(m, now, 10, fresh); got != 5 {
+		t.Errorf("%d admitted of a new key after 100 ms, want 5: learning the same again changes nothing", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package failopen
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"testing"
 	"time"
@@ -98,9 +99,13 @@ func TestShareStartsEmpty(t *testing.T) {
 		}
 		later := start.Add(time.Hour)
 		awayAt(t, m, later)
-		backAt(t, m, later.Add(time.Second))
-		awayAt(t, m, later.Add(time.Second))
-		if got := admits(m, later.Add(time.Second), 100, ask(1)); got != 0 {
+		if got := admits(m, later.Add(time.Minute), 1, ask(1)); got != 1 {
+			t.Fatal("refused its share")
+		}
+		later = later.Add(time.Minute)
+		backAt(t, m, later)
+		awayAt(t, m, later)
+		if got := admits(m, later, 100, ask(1)); got != 0 {
 			t.Errorf("%d admitted of what the incident before had earned", got)
 		}
 	})
@@ -192,16 +197,34 @@ func TestShareNeverAboveItsPart(t *testing.T) {
 		}
 		part := big.NewRat(d.Amount, int64(d.Interval))
 		part.Mul(part, big.NewRat(ppm, WholePPM))
-		span := rapid.Int64Range(int64(time.Second), int64(1000*time.Hour)).Draw(t, "span")
+		span := rapid.Int64Range(int64(time.Second), math.MaxInt64).Draw(t, "span")
 		exact := new(big.Rat).Mul(part, big.NewRat(span, 1))
-		if got := new(big.Rat).SetInt64(shape.TokensIn(time.Duration(span))); got.Cmp(exact) > 0 &&
-			shape.TokensIn(time.Duration(span)) < bucket.MaxTokens {
-			t.Fatalf("%v tokens, exactly %v", got, exact.FloatString(3))
+		got := shape.TokensIn(time.Duration(span))
+		if got < math.MaxInt64 && new(big.Rat).SetInt64(got).Cmp(exact) > 0 {
+			t.Fatalf("%d tokens, exactly %v", got, exact.FloatString(3))
 		}
 		if want := max(1, mulDiv(d.Burst, ppm, WholePPM)); shape.Burst() != want {
 			t.Fatalf("burst %d, want %d", shape.Burst(), want)
 		}
 	})
+}
+
+// TestShareIsALowerRate has a rate that 63 bits can't hold with its burst: over a
+// century the next higher one would give a token too many.
+func TestShareIsALowerRate(t *testing.T) {
+	d := Dimension{"", 333, time.Minute, 1_000_000}
+	shape, err := shareOf(d, 333_333)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, ok := exactRate(d, 333_333, shape.Burst()); ok {
+		t.Fatal("it is exact: the test shows nothing")
+	}
+	// 110999889 tokens in 60000000 s are exact.
+	const periods = 150
+	if got := shape.TokensIn(periods * 60_000_000 * time.Second); got >= periods*110_999_889 {
+		t.Errorf("%d tokens, want a little less than %d", got, int64(periods*110_999_889))
+	}
 }
 
 func TestShareIsExact(t *testing.T) {
