@@ -7,19 +7,21 @@ import (
 	"testing"
 )
 
-// TestMetricsPage: the reference lists what nodes export, and nothing else.
+// TestMetricsPage: the reference lists what nodes and clients export, and
+// nothing else.
 func TestMetricsPage(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(quorlease_[a-z_]+)` \\|")
 	page := string(read(t, "../docs/reference/metrics.md"))
 	listed := names(rows, page)
-	exported := slices.DeleteFunc(names(regexp.MustCompile(`"(quorlease_[a-z_]+)"`), sources(t, "../cluster", "../api")),
+	code := sources(t, "../cluster", "../api", "../client")
+	exported := slices.DeleteFunc(names(regexp.MustCompile(`"(quorlease_[a-z_]+)"`), code),
 		// The libraries' collectors have names of their own; they are no series.
 		func(name string) bool { return strings.HasSuffix(name, "_sink") })
 	if len(exported) < 10 {
 		t.Fatalf("found only %q", exported)
 	}
 	if !slices.Equal(listed, exported) {
-		t.Errorf("docs/reference/metrics.md lists\n%q\nnodes export\n%q", listed, exported)
+		t.Errorf("docs/reference/metrics.md lists\n%q\nthey export\n%q", listed, exported)
 	}
 }
 

@@ -167,6 +167,10 @@ func outerRules() []ImportRule {
 			Why:   "users build the client into programs of their own: no node, no Raft, no metrics library comes with it",
 		},
 		{
+			Name: "client-figures", Of: []string{"client/clientprom"}, Never: serving,
+			Why: "as for the client; the metrics library is what this package is for",
+		},
+		{
 			Name: "product", Of: []string{"..."}, Except: []string{"fsm/fsmtest", "cluster/clustertest", "tools/..."},
 			Never: []string{
 				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
