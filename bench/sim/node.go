@@ -211,12 +211,8 @@ func (n *node) answer(f *flight, results []*logv1.Result) {
 
 // Snapshot implements quorum.Machine.
 func (n *node) Snapshot() any {
-	f, err := n.replica.freeze()
-	if err != nil {
-		n.world.judge.Complain("model", "%s: %v", n.host.Name, err)
-	}
 	n.world.stats.Snapshots++
-	return f
+	return n.replica.freeze()
 }
 
 // Restore implements quorum.Machine.
@@ -228,7 +224,7 @@ func (n *node) Restore(snapshot any) {
 	}
 	r, err := thaw(n.world.trap, snapshot.(*frozen))
 	if err != nil {
-		n.world.judge.Complain("model", "%s: restore: %v", n.host.Name, err)
+		n.world.judge.Complain("model", "%s: %v", n.host.Name, err)
 		return
 	}
 	n.replica = r

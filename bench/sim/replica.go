@@ -23,26 +23,31 @@ func newReplica(trap Trap) *replica {
 	return &replica{Machine: fsm.New(), trap: trap, view: make(map[string]bucket.Instant)}
 }
 
-// frozen is a replica's snapshot.
+// frozen is a replica's snapshot. It is written out when somebody wants to read
+// it, which may be long after, while entries were applied.
 type frozen struct {
-	file []byte
-	view map[string]bucket.Instant
+	handle *fsm.Snapshot
+	file   []byte
+	view   map[string]bucket.Instant
 }
 
-func (r *replica) freeze() (*frozen, error) {
-	var file bytes.Buffer
-	snapshot := r.Snapshot()
-	defer snapshot.Release()
-	if _, err := snapshot.WriteTo(&file); err != nil {
-		return nil, fmt.Errorf("write snapshot: %w", err)
-	}
-	return &frozen{file: file.Bytes(), view: maps.Clone(r.view)}, nil
+func (r *replica) freeze() *frozen {
+	return &frozen{handle: r.Snapshot(), view: maps.Clone(r.view)}
 }
 
+// thaw is a replica restored from a snapshot.
 func thaw(trap Trap, f *frozen) (*replica, error) {
+	if f.file == nil {
+		var file bytes.Buffer
+		if _, err := f.handle.WriteTo(&file); err != nil {
+			return nil, fmt.Errorf("write snapshot: %w", err)
+		}
+		f.file = file.Bytes()
+		f.handle.Release()
+	}
 	machine, err := fsm.Restore(bytes.NewReader(f.file))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("restore snapshot: %w", err)
 	}
 	return &replica{Machine: machine, trap: trap, view: maps.Clone(f.view)}, nil
 }
