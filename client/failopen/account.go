@@ -8,8 +8,8 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// Account is what a Machine has admitted by itself under one key, since it was
-// made. It never falls.
+// Account is what a Machine has admitted by itself under one key since it was
+// made, or since the last StartOver. It never falls in between.
 type Account struct {
 	Limit, Key, Dimension, Class string
 	// Tokens is 0 to bucket.MaxTokens and stays there.
@@ -59,9 +59,9 @@ type paced struct {
 	incident, spent uint64
 }
 
-// accounts hold what was admitted. Their number is bounded; nothing is ever
-// forgotten, because a report is cumulative and a bucket that comes back within
-// an incident would be a gift.
+// accounts hold what was admitted. Their number is bounded. None is forgotten
+// alone, because a report is cumulative and a bucket that comes back within an
+// incident would be a gift.
 type accounts struct {
 	most    int
 	byKey   map[target]*account
@@ -168,6 +168,19 @@ func (a *accounts) booked(reported []Account) {
 
 func (a *account) account() Account {
 	return Account{Limit: a.limit, Key: a.key, Dimension: a.dimension, Class: a.class, Tokens: a.tokens}
+}
+
+// clear forgets accounts and buckets; false, and nothing forgotten, where not
+// all is booked.
+func (a *accounts) clear() bool {
+	for _, one := range a.pending {
+		if one.tokens > one.booked {
+			return false
+		}
+	}
+	a.pending = nil
+	a.byKey, a.paced = make(map[target]*account), make(map[target]*paced)
+	return true
 }
 
 // all is every account, in order, those without a place after their limit's.

@@ -46,6 +46,40 @@ func TestT35Reports(t *testing.T) {
 			t.Errorf("%+v, want b with all of its 2", got)
 		}
 	})
+	t.Run("T35_starting_over_once_all_is_booked", func(t *testing.T) {
+		m := mustMachine(t, Config{Static: []Fallback{quarter()}})
+		awayAt(t, m, start)
+		now := start.Add(time.Second)
+		if got := admits(m, now, 100, ask(1)); got != 25 {
+			t.Fatalf("%d admitted", got)
+		}
+		m.Booked(m.Pending(64))
+		if m.StartOver() {
+			t.Error("started over while away: the bucket would come back full")
+		}
+		backAt(t, m, now)
+		m.Decide(now, Request{Charges: []Charge{{Limit: "open", Dimension: "requests", Amount: 1}}})
+		if m.StartOver() {
+			t.Error("started over though not all is booked")
+		}
+		m.Booked(m.Pending(64))
+		if !m.StartOver() || len(m.Admitted()) != 0 || len(m.mu.accounts.paced) != 0 {
+			t.Errorf("not started over: %+v", m.Admitted())
+		}
+		if got := m.Totals(); len(got) != 2 || got[0].Tokens != 25 || got[1].Tokens != 1 {
+			t.Errorf("totals %+v, want those of the machine's whole life", got)
+		}
+		if got := m.Summary(now).Spent; len(got) != 1 || got[0].Tokens != 25 || got[0].Worst != 50 {
+			t.Errorf("the last incident is %+v", got)
+		}
+		awayAt(t, m, now)
+		if got := admits(m, now.Add(time.Second), 100, ask(1)); got != 25 {
+			t.Errorf("%d admitted afterwards", got)
+		}
+		if got := m.Pending(64); len(got) != 1 || got[0].Tokens != 25 {
+			t.Errorf("counts begin at %+v", got)
+		}
+	})
 	t.Run("T35_every_account_has_its_turn", func(t *testing.T) {
 		m := mustMachine(t, Config{})
 		for i := range 1000 {

@@ -259,8 +259,22 @@ func (m *Machine) Booked(reported []Account) {
 	m.mu.accounts.booked(reported)
 }
 
-// Admitted is everything that was ever admitted locally, sorted by limit,
-// dimension, key and class.
+// StartOver forgets the accounts, so that counts begin at 0 again, and gives
+// their memory back. It does so only where everything is booked and the client is
+// not away, and says whether it did. Then what is reported has to be under
+// another session id: the authority would take it for something that it knows.
+//
+// The authority remembers a count for 24 h after it last grew. Start over before
+// that, best whenever a report has been booked to the end: a count that went on
+// would be booked a second time.
+func (m *Machine) StartOver() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.mu.row.away() && m.mu.accounts.clear()
+}
+
+// Admitted is everything that was admitted locally and not started over, sorted
+// by limit, dimension, key and class.
 func (m *Machine) Admitted() []Account {
 	m.mu.Lock()
 	defer m.mu.Unlock()
