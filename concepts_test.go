@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
@@ -106,4 +107,38 @@ func TestConceptsDenial(t *testing.T) {
 	third.denied(0, 2, never)
 	third.at(333*time.Millisecond).denied(0, 1, time.Millisecond)
 	third.at(334*time.Millisecond).granted(0, 1)
+}
+
+func TestConceptsFailingOpen(t *testing.T) {
+	quarter := int64(250_000)
+	limit := failopen.Fallback{
+		Limit: "provider", Mode: failopen.Share, SharePPM: &quarter,
+		Dimensions: []failopen.Dimension{{Name: "requests", Amount: 100, Interval: time.Second, Burst: 100}},
+	}
+	m, err := failopen.New(failopen.Config{Static: []failopen.Fallback{limit}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	began := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
+	for range 3 {
+		m.Observe(began, failopen.NoQuorum)
+	}
+	request := failopen.Request{Charges: []failopen.Charge{{Limit: "provider", Dimension: "requests", Amount: 1}}}
+	admitted := int64(0)
+	for at := time.Duration(0); at <= time.Minute; at += time.Millisecond {
+		verdict := m.Decide(began.Add(at), request)
+		if verdict.Admit {
+			admitted++
+		}
+		if at == 0 && verdict.RetryAfter != 40*time.Millisecond {
+			t.Errorf("at the start %+v, the page says that it waits 40 ms", verdict)
+		}
+		if at == 40*time.Millisecond && admitted != 1 {
+			t.Errorf("%d admitted in 40 ms, the page says 1", admitted)
+		}
+	}
+	spent := m.Summary(began.Add(time.Minute)).Spent[0]
+	if admitted != 1500 || spent.Worst != 1525 || spent.Fleet != 6100 {
+		t.Errorf("%d admitted, at worst %d and %d, the page says 1500, 1525 and 6100", admitted, spent.Worst, spent.Fleet)
+	}
 }
