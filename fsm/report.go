@@ -116,8 +116,9 @@ func (m *Machine) book(id state.ReportID, client string, tokens int64) *logv1.Bo
 	m.state.SetReported(id, client, tokens)
 	if beyond := booking.GetWrittenOff(); beyond > 0 {
 		m.effect(Effect{
-			Kind: DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client, Value: fmt.Sprint(beyond),
-			Text: fmt.Sprintf("%d admitted without the authority: %d tokens are beyond the debt allowed", extra, beyond),
+			Kind: DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client,
+			Value: fmt.Sprint(beyond),
+			Text:  fmt.Sprintf("%d admitted without the authority: %d tokens are beyond the debt allowed", extra, beyond),
 		})
 	}
 	return booking

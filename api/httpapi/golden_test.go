@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -100,6 +101,35 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 			method: "POST", path: "/v1/limits:adjust", kind: "application/json",
 			body: `{"limit":"tenant","key":"red","dimension":"requests","add":"-1","reason":"a test"}`,
 		}},
+		{name: "limits", request: request{method: "GET", path: "/v1/limits"}},
+		{name: "limit", request: request{method: "GET", path: "/v1/limits/tenant"}},
+		{name: "delete", request: request{method: "DELETE", path: "/v1/limits/hourly?expected_revision=2"}},
+		{name: "history", request: request{method: "GET", path: "/v1/limits:history?limit=2"}},
+		{name: "clients", request: request{method: "GET", path: "/v1/clients?top=5"}},
+		{name: "cluster", request: request{method: "GET", path: "/v1/cluster"}},
+		{name: "cluster-state", request: request{method: "GET", path: "/v1/cluster/state"}},
+		{name: "healthz", request: request{method: "GET", path: "/healthz"}},
+		{name: "readyz", request: request{method: "GET", path: "/readyz"}},
+	} {
+		s.node.Advance(step.advance)
+		golden(t, step.name, s.transcript(step.request))
+	}
+}
+
+// The shapes of what clients do while nobody answers.
+func TestReportsAreAsReviewed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	if code, _, body := s.do(request{
+		method: "POST", path: "/v1/limits:apply", kind: "application/yaml", body: yamlLimits,
+	}); code != http.StatusOK {
+		t.Fatal(code, body)
+	}
+	for _, step := range []struct {
+		name    string
+		advance time.Duration
+		request request
+	}{
 		{name: "report", request: request{
 			method: "POST", path: "/v1/admission:report", kind: "application/json",
 			body: `{"client":"c",` + session + `,"admitted":[` +
@@ -111,23 +141,16 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 			name: "report-repeated", advance: 500 * time.Millisecond,
 			request: request{
 				method: "POST", path: "/v1/admission:report", kind: "application/json",
-				body: `{"client":"c",` + session + `,"admitted":[{"limit":"tenant","key":"red","dimension":"requests","tokens":"12"}]}`,
+				body: `{"client":"c",` + session + `,"admitted":[` +
+					`{"limit":"tenant","key":"red","dimension":"requests","tokens":"12"}]}`,
 			},
 		},
 		{name: "inspect-reported", request: request{method: "GET", path: "/v1/limits:inspect?limit=tenant&key=red"}},
 		{name: "acquire-known", request: request{
 			method: "POST", path: "/v1/admission:acquire", kind: "application/json",
-			body: `{"lease_id":"0123456789abcdef0123456789abcdef","known_revision":"2","charges":[{"limit":"free","dimension":"anything","amount":"1"}]}`,
+			body: `{"lease_id":"0123456789abcdef0123456789abcdef","known_revision":"1","charges":[` +
+				`{"limit":"free","dimension":"anything","amount":"1"}]}`,
 		}},
-		{name: "limits", request: request{method: "GET", path: "/v1/limits"}},
-		{name: "limit", request: request{method: "GET", path: "/v1/limits/tenant"}},
-		{name: "delete", request: request{method: "DELETE", path: "/v1/limits/hourly?expected_revision=2"}},
-		{name: "history", request: request{method: "GET", path: "/v1/limits:history?limit=2"}},
-		{name: "clients", request: request{method: "GET", path: "/v1/clients?top=5"}},
-		{name: "cluster", request: request{method: "GET", path: "/v1/cluster"}},
-		{name: "cluster-state", request: request{method: "GET", path: "/v1/cluster/state"}},
-		{name: "healthz", request: request{method: "GET", path: "/healthz"}},
-		{name: "readyz", request: request{method: "GET", path: "/readyz"}},
 	} {
 		s.node.Advance(step.advance)
 		golden(t, step.name, s.transcript(step.request))

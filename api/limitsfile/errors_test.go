@@ -42,10 +42,16 @@ func TestWrongFallbacksHaveTheirPlace(t *testing.T) {
 		{"mode of another kind", head + "    on_quorum_loss: [open]\n", "limits[0].on_quorum_loss: a list: want open, share"},
 		{"empty mode", head + "    on_quorum_loss: ''\n", `limits[0].on_quorum_loss: "": want one of`},
 		{"share without fields", head + "    fallback: 25%\n", `4:15: limits[0].fallback: "25%": want fields: share`},
-		{"unknown field", head + "    fallback: {shares: 1%}\n", "4:16: limits[0].fallback.shares: unknown field; known are share"},
+		{
+			"unknown field", head + "    fallback: {shares: 1%}\n",
+			"4:16: limits[0].fallback.shares: unknown field; known are share",
+		},
 		{"bare number", head + "    fallback: {share: 25}\n", `4:23: limits[0].fallback.share: "25": want a percentage`},
 		{"above all", head + "    fallback: {share: 101%}\n", `limits[0].fallback.share: "101%" is out of range 0%..100%`},
-		{"share of unlimited", free + "on_quorum_loss: share}]", "limits[0].on_quorum_loss: share: there is nothing to share"},
+		{
+			"share of unlimited", free + "on_quorum_loss: share}]",
+			"limits[0].on_quorum_loss: share: there is nothing to share",
+		},
 		{"fallback of unlimited", free + "fallback: {share: 1%}}]", "1:48: limits[0].fallback.share: must be absent where"},
 	} {
 		t.Run(test.name, test.check)
@@ -56,7 +62,8 @@ func TestWrongFallbacksHaveTheirPlace(t *testing.T) {
 		t.Errorf("mode 4: %v", err)
 	}
 	limit = &quorleasev1.Limit{Name: "a", Unlimited: true, FallbackShareBp: ptr[int64](-1)}
-	if _, err := limitsfile.Resolve(limit); err == nil || !strings.Contains(err.Error(), "-0.01% is out of range 0%..100%") {
+	_, err := limitsfile.Resolve(limit)
+	if err == nil || !strings.Contains(err.Error(), "-0.01% is out of range 0%..100%") {
 		t.Errorf("share -1: %v", err)
 	}
 }

@@ -99,7 +99,8 @@ func wantFallbacks(t *testing.T, got, want *quorleasev1.Fallbacks) {
 func asking(client string, amount int64, known *uint64) *quorleasev1.AcquireRequest {
 	return &quorleasev1.AcquireRequest{
 		Client: client, KnownRevision: known, Charges: []*quorleasev1.Charge{
-			{Limit: "a", Dimension: "requests", Amount: amount}, {Limit: "a", Dimension: "tokens", Amount: 1},
+			{Limit: "a", Dimension: "requests", Amount: amount},
+			{Limit: "a", Dimension: "tokens", Amount: 1},
 			{Limit: "b", Dimension: "anything", Amount: 1},
 		},
 	}

@@ -11,7 +11,9 @@ func (r *restoring) addReport(saved *logv1.SnapshotReport) error {
 		return corrupt("report of a session id of %d bytes", len(saved.GetSession()))
 	}
 	for _, err := range []error{
-		CheckCount(count), CheckText("owner", saved.GetOwner(), 0, MaxText), CheckText("client", saved.GetClient(), 0, MaxText),
+		CheckCount(count),
+		CheckText("owner", saved.GetOwner(), 0, MaxText),
+		CheckText("client", saved.GetClient(), 0, MaxText),
 	} {
 		if err != nil {
 			return corrupt("report of session %x: %v", saved.GetSession(), err)

@@ -226,7 +226,7 @@ func TestBadReports(t *testing.T) {
 		change func(*quorleasev1.ReportRequest)
 		want   string
 	}{
-		{"no session", func(r *quorleasev1.ReportRequest) { r.SessionId = "" }, "session_id: missing: 32 lower-case hex digits"},
+		{"no session", func(r *quorleasev1.ReportRequest) { r.SessionId = "" }, "session_id: missing: 32 lower-case hex"},
 		{"short session", func(r *quorleasev1.ReportRequest) { r.SessionId = "ab" }, `session_id: "ab" is not 32`},
 		{"client", func(r *quorleasev1.ReportRequest) { r.Client = strings.Repeat("c", 257) }, "client: "},
 		{"nothing", func(r *quorleasev1.ReportRequest) { r.Admitted = nil }, "admitted: missing: 1 to 64"},
@@ -240,7 +240,7 @@ func TestBadReports(t *testing.T) {
 		{"limit", first(func(a *quorleasev1.Admitted) { a.Limit = "A" }), `admitted[0].limit: "A" is not a name`},
 		{"key", first(func(a *quorleasev1.Admitted) { a.Key = "a\nb" }), "admitted[0].key: "},
 		{"dimension", first(func(a *quorleasev1.Admitted) { a.Dimension = "" }), "admitted[0].dimension: missing"},
-		{"class", first(func(a *quorleasev1.Admitted) { a.Class = "L" }), `admitted[0].class: "L" is not the name of a class`},
+		{"class", first(func(a *quorleasev1.Admitted) { a.Class = "L" }), `admitted[0].class: "L" is not the name of`},
 		{"A10_zero", tokens(0), "admitted[0].tokens: 0 is out of range 1..9007199254740992"},
 		{"A10_negative", tokens(-1), "admitted[0].tokens: -1 is out of range"},
 		{"A10_above_2^53", tokens(1<<53 + 1), "admitted[0].tokens: 9007199254740993 is out of range"},
