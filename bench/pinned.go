@@ -11,14 +11,16 @@ import (
 // started it ends, and Go ends idle threads as it likes.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range work {
-			f()
-		}
-	}()
+	go doPinned(work)
 	return work
 })
+
+func doPinned(work <-chan func()) {
+	runtime.LockOSThread()
+	for f := range work {
+		f()
+	}
+}
 
 // startPinned starts a command whose SysProcAttr asks for a parent-death
 // signal.

@@ -219,7 +219,7 @@ func (a *linkAsker) throughSession(
 // without a majority. An election is one on every node.
 func elsewhere(err error) bool {
 	switch reason(err) {
-	case "SESSION_ENDED", "NO_QUORUM", "DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELED":
+	case "SESSION_ENDED", "SHUTTING_DOWN", "NO_QUORUM", "DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELED":
 		return true
 	default:
 		return false

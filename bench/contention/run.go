@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -133,12 +135,12 @@ func (r *run) configureAt(ctx context.Context, address string) error {
 			return err
 		}
 		defer conn.Close()
-		list, err := quorleasev1.NewLimitsClient(conn).List(ctx, &quorleasev1.LimitsListRequest{Name: limitName})
-		if err != nil {
-			return fmt.Errorf("list limits at %s: %w", address, err)
+		_, err = quorleasev1.NewLimitsClient(conn).List(ctx, &quorleasev1.LimitsListRequest{Name: limitName})
+		if err == nil {
+			return fmt.Errorf("there is a limit %s at %s: another run goes on, or delete it", limitName, address)
 		}
-		if len(list.GetLimits()) > 0 {
-			return fmt.Errorf("there is a limit %s at %s already: another run, or `limits delete %[1]s`", limitName, address)
+		if status.Code(err) != codes.NotFound {
+			return fmt.Errorf("list limits at %s: %w", address, err)
 		}
 	}
 	burst, open, keys := r.config.LimitBurst, max(1, r.config.LimitRate), int64(r.config.Keys)

@@ -31,7 +31,7 @@ type tally struct {
 // newTally has room for as many keys and as long a run.
 func newTally(keys int, length time.Duration) *tally {
 	t := &tally{start: time.Now(), cells: make([][]atomic.Uint32, keys)}
-	t.slot = max(tallySlot, length*time.Duration(keys)/tallyCells)
+	t.slot = max(tallySlot, length/time.Duration(tallyCells/keys)+1)
 	for i := range t.cells {
 		t.cells[i] = make([]atomic.Uint32, length/t.slot+1)
 	}

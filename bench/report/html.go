@@ -16,6 +16,7 @@ var pageText string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"number": number,
+	"px":     func(at float64) string { return strconv.FormatFloat(at, 'f', 1, 64) },
 	"seconds": func(ms float64) string {
 		return strconv.FormatFloat(ms/1000, 'f', 2, 64)
 	},

@@ -13,6 +13,9 @@ const (
 	plotTop, plotBottom   = 16, 240
 )
 
+// dotsMost is how many points of a line are shown one by one.
+const dotsMost = 10
+
 // plot is a picture with axes.
 type plot struct {
 	Title, XLabel, YLabel string
@@ -45,7 +48,11 @@ type (
 		Text           string
 	}
 	// Curve is the line of a series.
-	Curve struct{ Name, Class, Points string }
+	Curve struct {
+		Name, Class, Points string
+		// Dots stand on the points where these are few.
+		Dots [][2]float64
+	}
 	// Drawing is a plot in pixels.
 	Drawing struct {
 		Title, XLabel, YLabel string
@@ -82,7 +89,13 @@ func (p *plot) draw() Drawing {
 		for _, at := range s.points {
 			fmt.Fprintf(&points, "%.1f,%.1f ", x(at[0]), y(at[1]))
 		}
-		d.Curves = append(d.Curves, Curve{s.name, s.class, strings.TrimSpace(points.String())})
+		curve := Curve{Name: s.name, Class: s.class, Points: strings.TrimSpace(points.String())}
+		if len(s.points) <= dotsMost {
+			for _, at := range s.points {
+				curve.Dots = append(curve.Dots, [2]float64{x(at[0]), y(at[1])})
+			}
+		}
+		d.Curves = append(d.Curves, curve)
 	}
 	return d
 }

@@ -39,10 +39,10 @@ func (r *Result) rows() []row {
 	}
 	add("decisions/s", func(s *Summary) string { return spread(s.DecisionsPerSecond, "") }, true)
 	add("grants/s", func(s *Summary) string { return spread(s.GrantsPerSecond, "") }, false)
-	add("denied", func(s *Summary) string { return strconv.FormatInt(s.Denied, 10) }, false)
-	add("failed", func(s *Summary) string { return strconv.FormatInt(s.Failed, 10) }, true)
+	add("denied", func(s *Summary) string { return grouped(s.Denied) }, false)
+	add("failed", func(s *Summary) string { return grouped(s.Failed) }, true)
 	if r.Settings.OfferedRate > 0 {
-		add("due and not answered at the end", func(s *Summary) string { return strconv.FormatInt(s.Backlog, 10) }, true)
+		add("due and not answered at the end", func(s *Summary) string { return grouped(s.Backlog) }, true)
 	}
 	add("p50", func(s *Summary) string { return spread(s.P50, " ms") }, true)
 	add("p99", func(s *Summary) string { return spread(s.P99, " ms") }, true)
@@ -76,8 +76,12 @@ func (r *Result) heading() string {
 	if s.Nodes > 0 {
 		where = fmt.Sprintf("%d node processes of its own", s.Nodes)
 	}
-	return fmt.Sprintf("%d callers over %s by %s, %s; %d rounds of %s s; %s, %d processors, %s",
-		s.Callers, keys, s.Path, loop, s.Rounds, number(s.LengthMS/1000), where, s.Processor, s.Platform)
+	rounds := "1 round"
+	if s.Rounds != 1 {
+		rounds = fmt.Sprintf("%d rounds", s.Rounds)
+	}
+	return fmt.Sprintf("%d callers over %s by %s, %s; %s of %s s; %s, %d processors, %s",
+		s.Callers, keys, s.Path, loop, rounds, number(s.LengthMS/1000), where, s.Processor, s.Platform)
 }
 
 // limits is what each key has.

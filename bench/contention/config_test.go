@@ -1,0 +1,114 @@
+package contention
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/quorlease/quorlease/bench"
+)
+
+func TestValidate(t *testing.T) {
+	t.Parallel()
+	good := Default()
+	if err := good.Validate(); err != nil {
+		t.Errorf("the default: %v", err)
+	}
+	for want, change := range map[string]func(*Config){
+		`--path "fax" is none of unary, session`:               func(c *Config) { c.Path = "fax" },
+		`--callers 0 is outside 1 to 10000`:                    func(c *Config) { c.Callers = 0 },
+		`--keys 100001 is outside 1 to 100000`:                 func(c *Config) { c.Keys = 100_001 },
+		`--rounds 0 is outside 1 to 100`:                       func(c *Config) { c.Rounds = 0 },
+		`--limit-rate -1 is outside 0 to 9007199254740992`:     func(c *Config) { c.LimitRate = -1 },
+		`--limit-burst 0 is outside 1 to 9007199254740992`:     func(c *Config) { c.LimitBurst = 0 },
+		`--warmup -1s is outside 0s to 1h0m0s`:                 func(c *Config) { c.Warmup = -time.Second },
+		`--length 10ms is outside 100ms to 1h0m0s`:             func(c *Config) { c.Length = 10 * time.Millisecond },
+		`--timeout 0s is outside 1ms to 1h0m0s`:                func(c *Config) { c.Timeout = 0 },
+		`--rate -1 is outside 0 to 10000000`:                   func(c *Config) { c.Rate = -1 },
+		`--distribution: "cold" is none of hot, uniform, zipf`: func(c *Config) { c.Distribution = "cold" },
+		`--arrivals "bursty" is none of poisson, even`:         func(c *Config) { c.Arrivals = "bursty" },
+		`--rounds 3: with a fault there is one round`:          func(c *Config) { c.Faults.StopNode = 1 },
+		`--kill-leader-every 1ms is shorter than 500ms`: func(c *Config) {
+			c.Faults.KillLeaderEvery = time.Millisecond
+		},
+		`--stop-node 4 is outside 1 to 3`: func(c *Config) { c.Faults.StopNode = 4 },
+		`--stop-node 5s is outside 0s to --length 5s`: func(c *Config) {
+			c.Faults = Faults{StopNode: 1, StopNodeAt: 5 * time.Second}
+		},
+		`--lose-quorum-at -1s is outside 0s to --length 5s`: func(c *Config) {
+			c.Faults = Faults{LoseQuorum: true, LoseQuorumAt: -time.Second}
+		},
+		`--lose-quorum-for 0s is not positive`: func(c *Config) { c.Faults = Faults{LoseQuorum: true} },
+		`--endpoints names nodes that are not this run's: it do`: func(c *Config) {
+			c.Endpoints, c.Faults.StopNode = []string{"a:1"}, 1
+		},
+	} {
+		bad := Default()
+		change(&bad)
+		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	s := newSaboteur(nil)
+	faults := Faults{
+		KillLeaderEvery: 3 * time.Second, StopNode: 2, StopNodeAt: 4 * time.Second,
+		LoseQuorum: true, LoseQuorumAt: 5 * time.Second, LoseQuorumFor: 2 * time.Second,
+	}
+	var got []string
+	for _, one := range s.plan(&faults, 7*time.Second) {
+		got = append(got, one.at.String())
+	}
+	// Kills at 3 s and 6 s, each with a start half the distance later.
+	if want := "3s 4s 4.5s 5s 6s 7s 7.5s"; strings.Join(got, " ") != want {
+		t.Errorf("steps at %v, want %s", got, want)
+	}
+}
+
+func TestReason(t *testing.T) {
+	t.Parallel()
+	electing, err := status.New(codes.Unavailable, "no leader").WithDetails(&errdetails.ErrorInfo{Reason: "NO_LEADER"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		err       error
+		want      string
+		elsewhere bool
+	}{
+		{electing.Err(), "NO_LEADER", false},
+		{status.Error(codes.Unavailable, "connection refused"), "UNAVAILABLE", true},
+		{status.Error(codes.DeadlineExceeded, "late"), "DEADLINE_EXCEEDED", true},
+		{status.Error(codes.NotFound, "no such limit"), "NotFound", false},
+		{fmt.Errorf("call: %w", bench.ErrSessionEnded), "SESSION_ENDED", true},
+		{errors.New("no node answers"), "UNREACHABLE", false},
+	} {
+		if got := reason(row.err); got != row.want || elsewhere(row.err) != row.elsewhere {
+			t.Errorf("%v: %s, elsewhere %v; want %s, %v", row.err, got, elsewhere(row.err), row.want, row.elsewhere)
+		}
+	}
+}
+
+// A run that can't begin says why and leaves nothing behind.
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	bad := Default()
+	bad.Callers = 0
+	if _, err := Run(t.Context(), bad); err == nil {
+		t.Error("no callers: no error")
+	}
+	none := Default()
+	none.Binary, none.Dir = "/nonexistent/quorlease", t.TempDir()
+	if _, err := Run(t.Context(), none); err == nil || !strings.Contains(err.Error(), "start node n1") {
+		t.Errorf("no program: %v", err)
+	}
+}
