@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -72,4 +73,18 @@ func MayHaveHappened(err error) bool {
 		return true
 	}
 	return !certain[Reason(err)]
+}
+
+// Blames says whether an error that a node, or the way to it, answered with is
+// about the node rather than about what it was asked: another node may do better.
+func Blames(err error) bool {
+	switch Reason(err) {
+	case "NO_LEADER", "NO_QUORUM", "OUTCOME_UNKNOWN", "OVERLOADED", "DISK_LOW", "SHUTTING_DOWN", "INTERNAL":
+		return true
+	case "":
+		code := status.Code(err)
+		return code == codes.Unavailable || code == codes.DeadlineExceeded ||
+			code == codes.Unknown || code == codes.Internal
+	}
+	return false
 }
