@@ -4,53 +4,61 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/client/failopen"
 )
 
 const (
-	// missesMost and missingMost are when a client takes the authority for gone,
-	// answersLeast when it takes it for back.
-	missesMost   = 3
-	missingMost  = time.Second
-	answersLeast = 5
+	// askFor is how long a request for the shared limit waits.
+	askFor = 400 * time.Millisecond
 	// probeEvery is how often a client asks that decides by itself.
 	probeEvery = 200 * time.Millisecond
+	// fillTime is how long a share of the shared limit takes to fill its part of
+	// the burst.
+	fillTime = 12 * time.Second
 )
 
 // fallback is one client's traffic on the limit that is shared while nobody
-// answers: it asks, and when nobody answers paces itself at its share.
+// answers: it asks, and when nobody answers the real machine decides.
 type fallback struct {
-	client *client
-	shape  *bucket.Shape
-	// local starts empty at each incident: what was granted before may still be
-	// spent (T34).
-	local  bucket.Bucket
-	origin time.Duration
+	client  *client
+	machine *failopen.Machine
+	session []byte
+	// sending: a report is under way.
+	sending bool
+	booked  int64
+}
 
-	away            bool
-	misses, answers int
-	missingSince    time.Duration
-
-	session  []byte
-	admitted int64
-	reported int64
-	sending  bool
-	reports  int
+func newFallback(c *client) *fallback {
+	d := c.world.limit(shareLimit).GetDimensions()[0]
+	share := int64(sharePPM)
+	machine, err := failopen.New(failopen.Config{Static: []failopen.Fallback{{
+		Limit: shareLimit, Mode: failopen.Share, SharePPM: &share,
+		Dimensions: []failopen.Dimension{{
+			Name: d.GetName(), Amount: d.GetAmount(), Interval: time.Duration(d.GetInterval()), Burst: d.GetBurst(),
+		}},
+	}}})
+	if err != nil {
+		c.world.judge.Complain("model", "fallback of %s: %v", c.name, err)
+	}
+	session := make([]byte, 16)
+	copy(session, "session-"+c.name)
+	return &fallback{client: c, machine: machine, session: session}
 }
 
 func (f *fallback) world() *World { return f.client.world }
 
+// now is the client's clock as a moment.
+func (f *fallback) now() time.Time { return time.Unix(0, 0).Add(f.client.host.Boot()) }
+
 func (f *fallback) act() {
 	s := f.world().stage
 	s.At(f.client.host, s.Between(time.Millisecond, f.client.think), f.act)
-	if !f.away && f.reported < f.admitted {
-		f.report()
-	}
-	switch {
-	case !f.world().busy && !f.away:
-	case f.away:
+	if f.machine.Away() {
 		f.decide()
-	default:
+		return
+	}
+	f.report()
+	if f.world().busy {
 		f.ask()
 	}
 }
@@ -63,89 +71,81 @@ func (f *fallback) ask() {
 		Charges: charges(shareLimit, "", "requests", f.world().stage.Amount(1, 12)),
 	}
 	sent := c.clock()
-	c.call(acquire(op), 400*time.Millisecond, func(r reply) {
-		f.observe(r.result != nil)
-		if r.result.GetAcquire().GetGranted() {
+	c.call(acquire(op), askFor, func(r reply) {
+		f.observe(r)
+		switch {
+		case r.result.GetAcquire().GetGranted():
 			c.hold(op, r, sent)
+		case r.result == nil && !f.machine.Away():
+			// It is decided for this call alone: a share has earned nothing yet.
+			f.decide()
 		}
 	})
 }
 
-func (f *fallback) observe(answered bool) {
-	now := f.client.host.Boot()
-	if answered {
-		f.misses = 0
-		f.answers++
-		if f.away && f.answers >= answersLeast {
-			f.end()
-		}
-		return
+func (f *fallback) observe(r reply) {
+	signal := failopen.Answered
+	switch {
+	case r.result != nil:
+	case r.noQuorum:
+		signal = failopen.NoQuorum
+	case r.unsure:
+		signal = failopen.Slow
+	default:
+		signal = failopen.NoLeader
 	}
-	f.answers = 0
-	f.misses++
-	if f.misses == 1 {
-		f.missingSince = now
-	}
-	if !f.away && (f.misses >= missesMost || now-f.missingSince >= missingMost) {
-		f.begin(now)
-	}
-}
-
-func (f *fallback) begin(now time.Duration) {
 	w := f.world()
-	w.stats.Incidents++
-	w.stage.Trace("%s decides by itself", f.client.name)
-	f.away, f.origin = true, now
-	f.local = f.shape.Empty(0)
-	if w.trap == FullShare {
-		f.local = f.shape.Full(0)
+	switch f.machine.Observe(f.now(), signal) {
+	case failopen.Started:
+		w.stats.Incidents++
+		w.stage.Trace("%s decides by itself", f.client.name)
+		w.judge.Away(w.stage.Real(), f.client.name, w.limit(shareLimit), sharePPM)
+		f.probe()
+	case failopen.Ended:
+		w.stage.Trace("%s asks again", f.client.name)
+		w.judge.Away(w.stage.Real(), f.client.name, w.limit(shareLimit), 0)
+		f.report()
+	case failopen.None:
 	}
-	w.judge.Away(w.stage.Real(), f.client.name, w.limit(shareLimit), sharePPM)
-	f.probe()
-}
-
-func (f *fallback) end() {
-	w := f.world()
-	w.stage.Trace("%s asks again, having admitted %d", f.client.name, f.admitted)
-	f.away = false
-	w.judge.Away(w.stage.Real(), f.client.name, w.limit(shareLimit), 0)
-	f.report()
 }
 
 func (f *fallback) probe() {
-	if !f.away {
-		return
+	if f.machine.Away() {
+		f.world().stage.At(f.client.host, probeEvery, f.probe)
+		f.ask()
 	}
-	f.world().stage.At(f.client.host, probeEvery, f.probe)
-	f.ask()
 }
 
-// decide admits what the share allows now.
+// decide admits what the machine does.
 func (f *fallback) decide() {
-	w := f.world()
-	f.local.Advance(f.shape, bucket.Instant(f.client.host.Boot()-f.origin))
-	n := w.stage.Amount(1, 3)
-	if _, ok := f.local.Take(f.shape, 0, n); !ok {
-		return
+	w, now := f.world(), f.now()
+	if w.trap == FullShare {
+		// Ahead of time by what fills the bucket.
+		now = now.Add(fillTime)
 	}
-	f.admitted += n
-	w.stats.Local += int(n)
-	w.judge.SpendLocal(w.stage.Real(), f.client.name, charges(shareLimit, "", "requests", n)[0], n)
+	n := w.stage.Amount(1, 3)
+	verdict := f.machine.Decide(now, failopen.Request{
+		Client: f.client.name, Charges: []failopen.Charge{{Limit: shareLimit, Dimension: "requests", Amount: n}},
+	})
+	if verdict.Admit {
+		w.stats.Local += int(n)
+		w.judge.SpendLocal(w.stage.Real(), f.client.name, charges(shareLimit, "", "requests", n)[0], n)
+	}
 }
 
-// report tells the authority what was admitted, cumulatively, until it is heard.
+// report tells the authority what was admitted, until it is heard.
 func (f *fallback) report() {
-	if f.sending || f.reported == f.admitted {
+	pending := f.machine.Pending(64)
+	if f.sending || len(pending) == 0 {
 		return
 	}
 	f.sending = true
-	total := f.admitted
 	c := f.client
-	f.sendReport(total, func(r reply) {
+	c.call(f.reportOf(pending), time.Second, func(r reply) {
 		f.sending = false
 		if r.result.GetAdmitted() != nil {
-			f.reported = total
-			return
+			f.machine.Booked(pending)
+			f.booked = pending[0].Tokens
 		}
 		if refusal := r.result.GetRefusal(); refusal != nil {
 			c.world.judge.Complain("reports", "a report of %s is refused: %v", c.name, refusal)
@@ -153,17 +153,17 @@ func (f *fallback) report() {
 	})
 }
 
-func (f *fallback) sendReport(total int64, done func(reply)) {
-	session, tokens := f.session, total
+func (f *fallback) reportOf(pending []failopen.Account) *logv1.Operation {
+	op := &logv1.ReportAdmitted{Session: f.session, Client: f.client.name}
+	for _, a := range pending {
+		op.Counts = append(op.Counts, &logv1.AdmittedCount{
+			Limit: a.Limit, Key: a.Key, Dimension: a.Dimension, Class: a.Class, Tokens: a.Tokens,
+		})
+	}
 	if f.world().trap == NoReportID {
 		// Each sending is a report of its own, of what is not known to be booked.
-		f.reports++
-		session = f.client.nextID("r")
-		tokens = total - f.reported
+		op.Session = f.client.nextID("r")
+		op.Counts[0].Tokens -= f.booked
 	}
-	op := &logv1.Operation{Kind: &logv1.Operation_ReportAdmitted{ReportAdmitted: &logv1.ReportAdmitted{
-		Session: session, Client: f.client.name,
-		Counts: []*logv1.AdmittedCount{{Limit: shareLimit, Dimension: "requests", Tokens: tokens}},
-	}}}
-	f.client.call(op, time.Second, done)
+	return &logv1.Operation{Kind: &logv1.Operation_ReportAdmitted{ReportAdmitted: op}}
 }

@@ -17,6 +17,8 @@ const (
 	tickEvery = time.Second
 	// lookEvery is how often it looks whether that is so.
 	lookEvery = 100 * time.Millisecond
+	// electionMost is how long a node without a leader takes it for an election.
+	electionMost = 3 * time.Second
 	// batchMost bounds the operations of an entry, small enough to make several.
 	batchMost = 32
 )
@@ -39,6 +41,8 @@ type node struct {
 	flight *flight
 	// stamped is when the last batch was stamped, on the own clock.
 	stamped time.Duration
+	// led is when it last knew of a leader.
+	led time.Duration
 	// anchored is when the clock was last anchored, in real time.
 	anchored time.Duration
 	// lastWall is the wall clock in the last entry (T1), memory the tracked
@@ -61,8 +65,11 @@ type reply struct {
 	result *logv1.Result
 	// until is when a granted lease ends, in authority time.
 	until int64
-	// unsure: it was proposed, and nobody knows.
+	// unsure: it was proposed, and nobody knows; or nothing came in time.
 	unsure bool
+	// noQuorum: a majority can't be reached. Without any of these there is no
+	// leader, and the operation was not proposed.
+	noQuorum bool
 }
 
 // flight is a stamped batch.
@@ -84,6 +91,7 @@ func (n *node) elapsed() time.Duration {
 func (n *node) start() {
 	n.life++
 	n.serving, n.queue, n.flight, n.lastWall = 0, nil, nil, 0
+	n.led = n.host.Boot()
 	n.memory = make(map[string]*logv1.AcquireResult)
 	n.clock = clock.New(n.elapsed)
 	n.member.Start()
@@ -93,13 +101,16 @@ func (n *node) start() {
 // look proposes a tick when nothing was stamped for a second (T2).
 func (n *node) look() {
 	n.world.stage.At(n.host, lookEvery, n.look)
+	if n.member.LeaderID() >= 0 {
+		n.led = n.host.Boot()
+	}
 	if n.serving == 0 || n.flight != nil {
 		return
 	}
-	idle := n.host.Boot() - n.stamped
-	if idle >= tickEvery && n.world.trap != AppliedStamp {
+	if n.host.Boot()-n.stamped >= tickEvery && n.world.trap != NoTicks {
 		n.propose(nil)
 	}
+	n.world.judge.Idle(n.host.Name, n.host.Boot()-n.stamped)
 }
 
 // take is a call that arrives from a client or from another node.
@@ -118,7 +129,7 @@ func (n *node) take(c *call) {
 		to := n.world.nodes[leader]
 		n.world.network.Send(n.host, to.host, func() { to.take(&forwarded) })
 	default:
-		n.reply(c, reply{})
+		n.reply(c, reply{noQuorum: n.host.Boot()-n.led > electionMost})
 	}
 }
 

@@ -14,6 +14,7 @@ package sim
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -32,6 +33,14 @@ type Stats struct {
 	Granted, Denied, Abandoned, Settled, Renewed         int
 	Elections, Installs, Snapshots, Crashes, Restarts    int
 	Suspensions, Cuts, Losses, Stalled, Incidents, Local int
+}
+
+// Add adds what happened in another run.
+func (s *Stats) Add(o *Stats) {
+	sum := reflect.ValueOf(s).Elem()
+	for i := range sum.NumField() {
+		sum.Field(i).SetInt(sum.Field(i).Int() + reflect.ValueOf(o).Elem().Field(i).Int())
+	}
 }
 
 // Outcome is how a run went.
@@ -101,7 +110,7 @@ func (w *World) settled() {
 		}
 	}
 	for _, c := range w.clients {
-		if c.fallback.away {
+		if c.fallback.machine.Away() {
 			w.judge.Complain("liveness", "%s decides by itself %v after the faults", c.name, quietFor)
 		}
 	}

@@ -11,8 +11,10 @@ const (
 	None Trap = ""
 	// WallClock (T1): leaders count on by their wall clocks.
 	WallClock Trap = "T1"
-	// AppliedStamp (T2): a new leader goes on from the last stamp, and nobody ticks.
+	// AppliedStamp (T2): a new leader goes on from the last stamp. NoTicks: and
+	// nobody makes one while nothing happens.
 	AppliedStamp Trap = "T2"
+	NoTicks      Trap = "T2-ticks"
 	// BeforeBarrier (T3): a leader stamps before its barrier has passed.
 	BeforeBarrier Trap = "T3"
 	// OldStamp (T4): a node believes an entry's stamp, however old.
@@ -47,6 +49,7 @@ func Traps() []Seeded {
 	return []Seeded{
 		{WallClock, "clock"},
 		{AppliedStamp, "clock"},
+		{NoTicks, "clock"},
 		{BeforeBarrier, "clock"},
 		{OldStamp, "clock"},
 		{NodeSleeps, "clock"},

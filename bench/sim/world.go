@@ -97,9 +97,7 @@ func newWorld(seed uint64, trap Trap) *World {
 		names = append(names, name)
 		c := &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
 		c.think = w.stage.Between(100*time.Millisecond, 600*time.Millisecond)
-		session := make([]byte, 16)
-		copy(session, "session-"+name)
-		c.fallback = &fallback{client: c, shape: w.shareShape(), session: session}
+		c.fallback = newFallback(c)
 		w.clients = append(w.clients, c)
 	}
 	w.judge.Watch(w.limit(rateLimit), "")
@@ -113,20 +111,6 @@ func newWorld(seed uint64, trap Trap) *World {
 
 func (w *World) clocks() stage.Clocks {
 	return stage.Clocks{PPM: w.stage.Amount(-200, 200), Skew: w.stage.Between(-5*time.Second, 5*time.Second)}
-}
-
-// shareShape is a client's part of the shared limit: a quarter of its rate, which
-// is counted over four times its interval, and of its burst.
-func (w *World) shareShape() *bucket.Shape {
-	d := w.limit(shareLimit).GetDimensions()[0]
-	shape, err := bucket.NewShape(bucket.Spec{
-		Amount: d.GetAmount(), Interval: clientCount * time.Duration(d.GetInterval()), Target: bucket.Whole,
-		Burst: d.GetBurst() / clientCount,
-	})
-	if err != nil {
-		w.judge.Complain("model", "share of %v: %v", d, err)
-	}
-	return shape
 }
 
 // begin starts everything and configures the limits.
