@@ -22,8 +22,9 @@ const (
 //
 // An open incident is sent again every minute, so that it does not resolve by
 // itself before it is over; when its sender is gone it does, after four and a
-// half minutes. The labels are alertname, severity, name, and those of the
-// alert; what differs between the beginning and the end is in the annotations.
+// half minutes. The labels are alertname, severity, name, incident (the id), and
+// those of the alert; what differs between the beginning and the end is in the
+// annotations.
 func Alertmanager(rawURL string) (Sink, error) {
 	u, err := parseURL(rawURL)
 	if err != nil {
@@ -62,13 +63,15 @@ func postableOf(now time.Time, a Alert) postable {
 	if a.Resolved {
 		p.EndsAt = a.Ended.UTC()
 	}
-	own := map[string]string{"alertname": a.Kind, "severity": a.Severity.String(), "name": a.Name}
+	// The id is a label because an Alertmanager takes alerts with the same labels
+	// for one: two processes of one client would end one another's.
+	own := map[string]string{
+		"alertname": a.Kind, "severity": a.Severity.String(), "name": a.Name, "incident": a.ID,
+	}
 	fill(p.Labels, a.Labels)
 	fill(p.Labels, own)
 	fill(p.Annotations, a.Values)
-	fill(p.Annotations, map[string]string{
-		"summary": a.Text, "runbook": a.Runbook(), "incident": a.ID,
-	})
+	fill(p.Annotations, map[string]string{"summary": a.Text, "runbook": a.Runbook()})
 	return p
 }
 

@@ -36,17 +36,22 @@ func TestARealAlertmanager(t *testing.T) {
 	}
 	got := askAlertmanager(t, url)
 	if len(got) != 1 || got[0].Status.State != "active" || got[0].Labels["alertname"] != "QuorumLost" ||
-		got[0].Annotations["incident"] != a.ID || !got[0].StartsAt.Equal(a.Started.Truncate(time.Millisecond)) {
+		got[0].Labels["incident"] != a.ID || !got[0].StartsAt.Equal(a.Started.Truncate(time.Millisecond)) {
 		t.Fatalf("it has %+v", got)
 	}
 	if left := time.Until(got[0].EndsAt); left < 4*time.Minute || left > alertmanagerLife {
 		t.Errorf("it ends by itself in %s, want %s", left, alertmanagerLife)
 	}
+	another := a
+	another.ID = "i2"
+	if err := s.Send(t.Context(), another); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Send(t.Context(), endOf(a, Alert{Ended: time.Now(), Text: "3 of 3"})); err != nil {
 		t.Fatal(err)
 	}
-	if got := askAlertmanager(t, url); len(got) != 0 {
-		t.Errorf("it still has %+v", got)
+	if got := askAlertmanager(t, url); len(got) != 1 || got[0].Labels["incident"] != "i2" {
+		t.Errorf("it has %+v, want the other one", got)
 	}
 }
 

@@ -115,7 +115,8 @@ func TestAlertmanagerDocument(t *testing.T) {
 		t.Errorf("path %s, want %s", got, want)
 	}
 	labels := map[string]string{
-		"alertname": "QuorumLost", "severity": "critical", "name": "n1", "cluster": "a-b", "_2nd_zone": "eu",
+		"alertname": "QuorumLost", "severity": "critical", "name": "n1", "incident": "i1",
+		"cluster": "a-b", "_2nd_zone": "eu",
 	}
 	var got [2][]postable
 	for i, body := range r.bodies {
@@ -137,7 +138,7 @@ func TestAlertmanagerDocument(t *testing.T) {
 		t.Errorf("ended at %s, want %s", over.EndsAt, endedAt)
 	}
 	want := map[string]string{
-		"summary": "3 of 3", "runbook": "docs/operating/alerts.md#quorumlost", "incident": "i1", "reached": "3",
+		"summary": "3 of 3", "runbook": "docs/operating/alerts.md#quorumlost", "reached": "3",
 	}
 	if diff := cmp.Diff(want, over.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
