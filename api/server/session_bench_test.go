@@ -50,12 +50,15 @@ func BenchmarkSession(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
+	// As a client that has had its first answer.
+	revision := node.Revision()
 	const batch = 64
 	sent, received := 0, 0
 	send := func(n int) {
 		items := make([]*quorleasev1.RequestItem, n)
 		for i := range items {
 			items[i] = acquireItem(uint64(sent+i), "free")
+			items[i].GetAcquire().KnownRevision = &revision
 		}
 		sent += n
 		err := stream.Send(&quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Items{
