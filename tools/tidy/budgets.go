@@ -57,7 +57,7 @@ func checkSignatures(t *Tree) (found []Violation) {
 				return false
 			}
 			signature, ok := node.(*ast.FuncType)
-			if !ok {
+			if !ok || isInterceptor(f, signature) {
 				return true
 			}
 			if n := signature.Params.NumFields(); n > maxParameters {
@@ -70,6 +70,22 @@ func checkSignatures(t *Tree) (found []Violation) {
 		})
 	}
 	return found
+}
+
+// isInterceptor says whether a function has the shape that gRPC wants of an
+// interceptor of clients: it takes what goes on with the call.
+func isInterceptor(f *GoFile, signature *ast.FuncType) bool {
+	for _, parameter := range signature.Params.List {
+		selector, ok := parameter.Type.(*ast.SelectorExpr)
+		if !ok {
+			continue
+		}
+		name, ok := packageSelector(f, selector, "google.golang.org/grpc")
+		if ok && (name == "UnaryInvoker" || name == "Streamer") {
+			return true
+		}
+	}
+	return false
 }
 
 func checkInterfaces(t *Tree) (found []Violation) {
