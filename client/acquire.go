@@ -1,0 +1,141 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/fsm/retry"
+)
+
+// localLife is for how long a lease is good that the client granted by itself.
+const localLife = 5 * time.Second
+
+// Acquire asks for a decision and has an answer within ctx's deadline, or within
+// Config.Deadline where it has none: the authority's, or, where nobody answers in
+// time, the client's own, which says Local (G8). An error is a bad request
+// (BadRequestError), an unknown limit, a missing right, another request under
+// the same lease id, ctx's where its caller left, or ErrClosed.
+func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
+	if r.Client == "" {
+		r.Client = c.config.Client
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	if r.LeaseID == "" && r.Track {
+		r.LeaseID = newID()
+	}
+	switch {
+	case c.stopped.Load():
+		return nil, ErrClosed
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ctx.Err()
+	case c.machine.Away():
+		return c.count(c.decide(&r)), nil
+	}
+	bounded, cancel := c.bounded(ctx)
+	defer cancel()
+	asked := time.Now()
+	answer, err := c.ask(bounded, c.question(&r))
+	if err == nil {
+		response := answer.GetAcquire()
+		c.learn(&r, response)
+		return c.count(decisionOf(response, r.Charges, asked)), nil
+	}
+	if errors.Is(err, ErrUnanswered) {
+		return c.count(c.decide(&r)), nil
+	}
+	return nil, err
+}
+
+// question is the request as it is asked.
+func (c *Client) question(r *Request) *question {
+	request := &quorleasev1.AcquireRequest{
+		LeaseId: r.LeaseID, Client: r.Client, Class: r.Class, Attempt: r.Attempt, Track: r.Track,
+		Charges: encodeCharges(r.Charges),
+	}
+	if revision, ok := c.machine.Known(r.Client, localCharges(r.Charges)); ok {
+		request.KnownRevision = &revision
+	}
+	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
+	return &question{message: message, safe: r.Track || c.config.RepeatUnknown}
+}
+
+func localCharges(charges []Charge) []failopen.Charge {
+	out := make([]failopen.Charge, len(charges))
+	for i, c := range charges {
+		out[i] = failopen.Charge(c)
+	}
+	return out
+}
+
+// decide decides without the authority, and sees to it that what it admits is
+// reported.
+func (c *Client) decide(r *Request) *Decision {
+	now := time.Now()
+	v := c.machine.Decide(now, failopen.Request{
+		Client: r.Client, Class: r.Class, Attempt: r.Attempt, Charges: localCharges(r.Charges),
+	})
+	d := &Decision{Granted: v.Admit, Source: Local}
+	if v.Admit {
+		wake(c.owing)
+		d.Lease = Lease{ID: r.LeaseID, Charges: r.Charges, Ends: now.Add(localLife), Tracked: r.Track, Local: true}
+		return d
+	}
+	denial := Denial{Reason: localReason(v.Reason), RetryAfter: v.RetryAfter, Never: v.Never, FreesIn: v.FreesIn}
+	if v.Charge >= 0 && v.Charge < len(r.Charges) {
+		charge := &r.Charges[v.Charge]
+		denial.Limit, denial.Key, denial.Dimension = charge.Limit, charge.Key, charge.Dimension
+	}
+	d.Denials = []Denial{denial}
+	return d
+}
+
+// learn keeps what an answer says about deciding without the authority, and
+// counts what it granted for the retry budget.
+func (c *Client) learn(r *Request, answer *quorleasev1.AcquireResponse) {
+	now := time.Now()
+	if answer.GetDecision() == quorleasev1.Decision_GRANTED && !answer.GetRepeatedRequest() {
+		c.machine.Count(now, r.Client, 1, min(1, int64(r.Attempt)))
+	}
+	news := answer.GetFallbacks()
+	if news == nil {
+		return
+	}
+	lesson := failopen.Lesson{Client: r.Client, Revision: news.GetRevision()}
+	for _, f := range news.GetLimits() {
+		lesson.Limits = append(lesson.Limits, fallbackOf(f))
+	}
+	if rule := news.GetRetries(); rule != nil {
+		lesson.Retries = &retry.Rule{
+			MaxRetries: rule.GetMaxRetries(), MaxFraction: rule.GetMaxFractionBp(), MinRequests: rule.GetMinRequests(),
+			Window: durationOf(rule.GetWindow()), RetryAfter: durationOf(rule.GetRetryAfter()),
+		}
+	}
+	// What can't be used is left out, and what was known of it stays: a newer node
+	// may say things that this client does not understand.
+	if c.machine.Learn(now, lesson) == nil {
+		c.learnt.Store(true)
+	}
+}
+
+func fallbackOf(f *quorleasev1.Fallback) failopen.Fallback {
+	out := failopen.Fallback{Limit: f.GetLimit(), SharePPM: f.SharePpm, Unlimited: f.GetUnlimited()}
+	switch f.GetMode() {
+	case quorleasev1.FallbackMode_SHARE_ON_LOSS:
+		out.Mode = failopen.Share
+	case quorleasev1.FallbackMode_CLOSED_ON_LOSS:
+		out.Mode = failopen.Closed
+	case quorleasev1.FallbackMode_OPEN_ON_LOSS, quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED:
+		out.Mode = failopen.Open
+	}
+	for _, d := range f.GetDimensions() {
+		out.Dimensions = append(out.Dimensions, failopen.Dimension{
+			Name: d.GetName(), Amount: d.GetAmount(), Interval: durationOf(d.GetInterval()), Burst: d.GetBurst(),
+		})
+	}
+	return out
+}

@@ -1,0 +1,143 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorlease/quorlease/client/alert"
+	"github.com/quorlease/quorlease/client/clock"
+	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/members"
+)
+
+// ErrClosed: the client was closed.
+var ErrClosed = errors.New("client closed")
+
+// Client asks an authority and decides where it does not answer. It is safe for
+// concurrent use. Make one for a process, with New.
+type Client struct {
+	config    Config
+	sessionID string
+	members   *members.Members
+	machine   *failopen.Machine
+	notifier  *alert.Notifier
+	clock     *clock.Clock
+
+	// learnt is set once the authority has said what to do without it.
+	learnt atomic.Bool
+	// patience is the shortest deadline that calls missed in this incident, in
+	// nanoseconds: an answer that takes longer is none (see probe).
+	patience atomic.Int64
+	// doubt wakes the prober, owing the reporter; each holds one wish.
+	doubt, owing chan struct{}
+
+	decided [Local + 1]decided
+
+	stopped atomic.Bool
+	stop    context.CancelFunc
+	joined  sync.WaitGroup
+	closing sync.Once
+	failure error
+}
+
+// New returns a client that has asked nobody yet: it dials in the background and
+// never waits. The error names everything that is wrong with the configuration.
+func New(config Config) (*Client, error) {
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("client configuration: %w", err)
+	}
+	config = config.withDefaults()
+	machine, err := failopen.New(config.failopen())
+	if err != nil {
+		return nil, fmt.Errorf("client configuration: %w", err)
+	}
+	c := &Client{
+		config: config, sessionID: newID(), machine: machine, clock: clock.New(),
+		doubt: make(chan struct{}, 1), owing: make(chan struct{}, 1),
+	}
+	c.members, err = members.New(c.membersConfig())
+	if err != nil {
+		return nil, fmt.Errorf("client configuration: %w", err)
+	}
+	c.notifier = alert.New(alert.Config{Sinks: config.Alerts, OnFailure: c.undelivered})
+	ctx, cancel := context.WithCancel(context.Background())
+	c.stop = cancel
+	c.joined.Go(func() { c.probe(ctx) })
+	c.joined.Go(func() { c.report(ctx) })
+	return c, nil
+}
+
+func (c *Client) membersConfig() members.Config {
+	m := members.DefaultConfig()
+	m.Endpoints, m.Dial, m.Credentials = c.config.Endpoints, c.config.Dial, c.config.Credentials
+	m.Client, m.SessionID = c.config.Client, c.sessionID
+	// An idle client, too, is to find out that the authority is lost.
+	m.Changed = func(s members.State) {
+		if s.Reach == members.Unreachable || s.Reach == members.Leaderless {
+			wake(c.doubt)
+		}
+	}
+	return m
+}
+
+// undelivered logs that an alert did not arrive.
+func (c *Client) undelivered(f alert.Failure) {
+	if c.config.Logger != nil {
+		c.config.Logger.Warn("alert not delivered",
+			"sink", f.Sink, "kind", f.Alert.Kind, "err", f.Err, "given_up", f.GivenUp)
+	}
+}
+
+// Close reports what was admitted locally and delivers alerts that wait, within
+// Config.CloseWithin, and ends every goroutine. Calls under way end with ErrClosed.
+// It is idempotent.
+func (c *Client) Close() error {
+	c.closing.Do(func() {
+		within, cancel := context.WithTimeout(context.Background(), c.config.CloseWithin)
+		defer cancel()
+		c.stopped.Store(true)
+		c.stop()
+		c.joined.Wait()
+		if !c.machine.Away() {
+			c.reportOnce(within)
+		}
+		c.failure = errors.Join(c.members.Close(), c.notifier.Close(within))
+	})
+	return c.failure
+}
+
+// bounded gives a call the configured deadline where it has none, and keeps a
+// part of any for deciding locally: the answer is to be there in time.
+func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	now := time.Now()
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		deadline = now.Add(c.config.Deadline)
+	}
+	left := deadline.Sub(now)
+	return context.WithDeadline(ctx, deadline.Add(-min(left/20, 5*time.Millisecond)))
+}
+
+// wake leaves a wish in a channel that holds one.
+func wake(wish chan struct{}) {
+	select {
+	case wish <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits d, or until ctx ends; false then.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,140 @@
+package client
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/quorlease/quorlease/client/block"
+)
+
+// Bounds of one request: those of the protocol. They are checked here because a
+// client that decides by itself has to refuse the same that a node refuses.
+const (
+	clientMax  = 256
+	keyMax     = 512
+	nameMax    = 63
+	chargesMax = 16
+	usagesMax  = 64
+)
+
+// BadRequestError is what is wrong with one field of a request. Nothing
+// happened.
+type BadRequestError struct {
+	// Field is its name, Problem says what is wrong and which values are right.
+	Field, Problem string
+}
+
+// Error names the field, its value and its bound.
+func (e *BadRequestError) Error() string { return e.Field + ": " + e.Problem }
+
+// check is nil where the request can be asked, or its first problem.
+func (r *Request) check() error {
+	if problem := clientProblem(r.Client); problem != "" {
+		return &BadRequestError{"client", problem}
+	}
+	if problem := nameProblem(r.Class, dimensionRune); r.Class != "" && problem != "" {
+		return &BadRequestError{"class", problem}
+	}
+	if r.LeaseID != "" && !isLeaseID(r.LeaseID) {
+		return &BadRequestError{"lease_id", fmt.Sprintf("%.80q is not 32 lower-case hex digits", r.LeaseID)}
+	}
+	return checkCharges(r.Charges)
+}
+
+func checkCharges(charges []Charge) error {
+	if n := len(charges); n == 0 || n > chargesMax {
+		return &BadRequestError{"charges", fmt.Sprintf("%d is out of range 1..%d", n, chargesMax)}
+	}
+	for i := range charges {
+		c := &charges[i]
+		field, problem := c.problem()
+		if problem == "" && (c.Amount < 1 || c.Amount > block.TokensMax) {
+			field, problem = "amount", fmt.Sprintf("%d is out of range 1..%d", c.Amount, int64(block.TokensMax))
+		}
+		if problem != "" {
+			return &BadRequestError{fmt.Sprintf("charges[%d].%s", i, field), problem}
+		}
+		for j := range i {
+			if o := &charges[j]; o.Limit == c.Limit && o.Key == c.Key && o.Dimension == c.Dimension {
+				return &BadRequestError{
+					fmt.Sprintf("charges[%d]", i), fmt.Sprintf("the same limit, key and dimension as charges[%d]", j),
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// problem is what is wrong with what a charge names.
+func (c *Charge) problem() (field, problem string) {
+	if problem := nameProblem(c.Limit, limitRune); problem != "" {
+		return "limit", problem
+	}
+	if problem := keyProblem(c.Key); problem != "" {
+		return "key", problem
+	}
+	return "dimension", nameProblem(c.Dimension, dimensionRune)
+}
+
+func checkUsage(used []Usage) error {
+	if n := len(used); n > usagesMax {
+		return &BadRequestError{"used", fmt.Sprintf("%d entries, more than %d", n, usagesMax)}
+	}
+	for i, u := range used {
+		if u.Used < 0 || u.Used > block.TokensMax {
+			return &BadRequestError{
+				fmt.Sprintf("used[%d].used", i), fmt.Sprintf("%d is out of range 0..%d", u.Used, int64(block.TokensMax)),
+			}
+		}
+		if problem := nameProblem(u.Dimension, dimensionRune); problem != "" {
+			return &BadRequestError{fmt.Sprintf("used[%d].dimension", i), problem}
+		}
+	}
+	return nil
+}
+
+func clientProblem(s string) string {
+	if len(s) > clientMax || !printable(s) {
+		return fmt.Sprintf("%.80q is not 1 to %d bytes of UTF-8 without control characters", s, clientMax)
+	}
+	return ""
+}
+
+func keyProblem(s string) string {
+	if len(s) > keyMax || !printable(s) {
+		return fmt.Sprintf("%.80q is not 1 to %d bytes of UTF-8 without control characters", s, keyMax)
+	}
+	return ""
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
+}
+
+// limitRune says which characters the name of a limit has, first ones and
+// others; dimensionRune likewise.
+func limitRune(r rune, first bool) bool {
+	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || !first && (r == '_' || r == '.' || r == '-')
+}
+
+func dimensionRune(r rune, first bool) bool {
+	return r >= 'a' && r <= 'z' || !first && (r == '_' || r >= '0' && r <= '9')
+}
+
+func nameProblem(s string, legal func(r rune, first bool) bool) string {
+	if s == "" || len(s) > nameMax {
+		return fmt.Sprintf("%.80q is not 1 to %d characters", s, nameMax)
+	}
+	for i, r := range s {
+		if !legal(r, i == 0) {
+			return fmt.Sprintf("%.80q may not have %q there", s, r)
+		}
+	}
+	return ""
+}
+
+func isLeaseID(s string) bool {
+	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
+}
