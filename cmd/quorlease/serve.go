@@ -151,8 +151,10 @@ func startServing(ctx context.Context, o *serveOptions, logger hclog.Logger) (*s
 		return nil, errors.Join(err, closeListeners())
 	}
 	s := &serving{node: node, failed: make(chan error, 2), logger: logger}
-	//nolint:contextcheck // alerts go on until the node has stopped, which is later than ctx's end
-	if err := errors.Join(s.build(o, registry), s.watch(o)); err != nil {
+	if err = s.build(o, registry); err == nil {
+		err = s.watch(o) //nolint:contextcheck // it goes on until the node has stopped, later than ctx ends
+	}
+	if err != nil {
 		return nil, errors.Join(err, closeListeners(), node.Close()) //nolint:contextcheck // as in serve
 	}
 	s.listen("--grpc", func() error { return s.api.Serve(grpcListener) })
