@@ -1,6 +1,7 @@
 package contention
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/quorlease/quorlease/bench"
+	"github.com/quorlease/quorlease/client/session"
 )
 
 func TestValidate(t *testing.T) {
@@ -76,7 +77,9 @@ func TestPlan(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	t.Parallel()
-	electing, err := status.New(codes.Unavailable, "no leader").WithDetails(&errdetails.ErrorInfo{Reason: "NO_LEADER"})
+	electing, err := status.New(codes.Unavailable, "no leader").WithDetails(&errdetails.ErrorInfo{
+		Reason: "NO_LEADER", Domain: "quorlease",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,8 +91,9 @@ func TestReason(t *testing.T) {
 		{electing.Err(), "NO_LEADER", false},
 		{status.Error(codes.Unavailable, "connection refused"), "UNAVAILABLE", true},
 		{status.Error(codes.DeadlineExceeded, "late"), "DEADLINE_EXCEEDED", true},
+		{context.DeadlineExceeded, "DEADLINE_EXCEEDED", true},
 		{status.Error(codes.NotFound, "no such limit"), "NotFound", false},
-		{fmt.Errorf("call: %w", bench.ErrSessionEnded), "SESSION_ENDED", true},
+		{fmt.Errorf("call: %w", session.ErrEnded), "SESSION_ENDED", true},
 		{errors.New("no node answers"), "UNREACHABLE", false},
 	} {
 		if got := reason(row.err); got != row.want || elsewhere(row.err) != row.elsewhere {

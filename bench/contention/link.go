@@ -8,14 +8,13 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/bench"
+	"github.com/quorlease/quorlease/client/session"
 )
 
 const (
@@ -24,6 +23,8 @@ const (
 	clientName = "bench"
 	// statusWait is how long a node may take to say who leads.
 	statusWait = 300 * time.Millisecond
+	// openWait is how long a node may take to accept a session.
+	openWait = time.Second
 )
 
 func keyName(i int) string { return "key-" + strconv.Itoa(i) }
@@ -35,9 +36,6 @@ type link struct {
 	path      Path
 	timeout   time.Duration
 	keys      []string
-	// ctx is the life of sessions.
-	ctx    context.Context //nolint:containedctx // a session outlives the call that found the last one dead
-	cancel context.CancelFunc
 
 	mu sync.Mutex
 	// current is nil where none is known to work. Guarded by mu, as the rest.
@@ -50,22 +48,20 @@ type link struct {
 type attachment struct {
 	address string
 	conn    *grpc.ClientConn
-	session *bench.Session
+	session *session.Session
 }
 
-func newLink(ctx context.Context, c *Config, endpoints []string) *link {
+func newLink(c *Config, endpoints []string) *link {
 	l := &link{endpoints: endpoints, path: c.Path, timeout: c.Timeout, keys: make([]string, c.Keys)}
 	for i := range l.keys {
 		l.keys[i] = keyName(i)
 	}
-	l.ctx, l.cancel = context.WithCancel(ctx)
 	return l
 }
 
 func (l *link) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.cancel()
 	l.current.close()
 	l.current = nil
 }
@@ -75,7 +71,7 @@ func (a *attachment) close() {
 		return
 	}
 	if a.session != nil {
-		a.session.Close()
+		_ = a.session.Close()
 	}
 	_ = a.conn.Close()
 }
@@ -90,7 +86,7 @@ func (l *link) attached(ctx context.Context) (*attachment, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	address, err := l.find()
+	address, err := l.find(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +96,9 @@ func (l *link) attached(ctx context.Context) (*attachment, error) {
 	}
 	a := &attachment{address: address, conn: conn}
 	if l.path == Session {
-		a.session, err = bench.OpenSession(l.ctx, conn, clientName) //nolint:contextcheck // as link.ctx says
+		opening, cancel := context.WithTimeout(ctx, openWait)
+		defer cancel()
+		a.session, err = session.Open(opening, conn, session.Hello{Client: clientName, SessionID: bench.NewID()})
 		if err != nil {
 			l.failed = address
 			return nil, errors.Join(err, conn.Close())
@@ -112,12 +110,12 @@ func (l *link) attached(ctx context.Context) (*attachment, error) {
 
 // find asks the endpoints who leads, and takes the one that answers where nobody
 // does or the leader is the one that just failed.
-func (l *link) find() (string, error) {
+func (l *link) find(ctx context.Context) (string, error) {
 	var last error
 	for range l.endpoints {
 		address := l.endpoints[l.tried%len(l.endpoints)]
 		l.tried++
-		status, err := clusterStatus(l.ctx, address)
+		status, err := clusterStatus(ctx, address)
 		if err != nil {
 			last = err
 			continue
@@ -157,11 +155,7 @@ func (l *link) drop(a *attachment) {
 }
 
 // linkAsker is one caller on the link.
-type linkAsker struct {
-	link *link
-	at   *attachment
-	call *bench.Call
-}
+type linkAsker struct{ link *link }
 
 func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
 	at, err := a.link.attached(ctx)
@@ -172,11 +166,16 @@ func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
 		Client:  clientName,
 		Charges: []*quorleasev1.Charge{{Limit: limitName, Key: a.link.keys[key], Dimension: dimension, Amount: 1}},
 	}
+	call, cancel := context.WithTimeout(ctx, a.link.timeout)
+	defer cancel()
 	var response *quorleasev1.AcquireResponse
-	if a.link.path == Session {
-		response, err = a.throughSession(ctx, at, request)
+	if at.session != nil {
+		var answer *quorleasev1.ResponseItem
+		answer, err = at.session.Do(call,
+			&quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}})
+		response = answer.GetAcquire()
 	} else {
-		response, err = a.alone(ctx, at, request)
+		response, err = quorleasev1.NewAdmissionClient(at.conn).Acquire(call, request)
 	}
 	if err != nil {
 		if ctx.Err() == nil && elsewhere(err) {
@@ -185,34 +184,6 @@ func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
 		return false, err
 	}
 	return response.GetDecision() == quorleasev1.Decision_GRANTED, nil
-}
-
-func (a *linkAsker) alone(
-	ctx context.Context, at *attachment, request *quorleasev1.AcquireRequest,
-) (*quorleasev1.AcquireResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.link.timeout)
-	defer cancel()
-	return quorleasev1.NewAdmissionClient(at.conn).Acquire(ctx, request)
-}
-
-// sessionTimeout is a node's own where an item names none.
-const sessionTimeout = 2 * time.Second
-
-func (a *linkAsker) throughSession(
-	ctx context.Context, at *attachment, request *quorleasev1.AcquireRequest,
-) (*quorleasev1.AcquireResponse, error) {
-	if a.at != at {
-		a.at, a.call = at, at.session.NewCall()
-	}
-	item := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
-	if a.link.timeout != sessionTimeout {
-		item.Timeout = durationpb.New(a.link.timeout)
-	}
-	answer, err := a.call.Do(ctx, item)
-	if err != nil {
-		return nil, err
-	}
-	return answer.GetAcquire(), nil
 }
 
 // elsewhere says whether another node may do better: this one is gone, hung, or
@@ -228,26 +199,23 @@ func elsewhere(err error) bool {
 
 // reason names a failure as the reference of errors does, or else by its code.
 func reason(err error) string {
-	if errors.Is(err, bench.ErrSessionEnded) {
+	if errors.Is(err, session.ErrEnded) {
 		return "SESSION_ENDED"
 	}
+	if said := session.Reason(err); said != "" {
+		return said
+	}
 	failure, ok := status.FromError(err)
-	if !ok {
-		return "UNREACHABLE"
-	}
-	for _, detail := range failure.Details() {
-		if info, ok := detail.(*errdetails.ErrorInfo); ok {
-			return info.GetReason()
-		}
-	}
-	switch failure.Code() {
-	case codes.DeadlineExceeded:
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), ok && failure.Code() == codes.DeadlineExceeded:
 		return "DEADLINE_EXCEEDED"
-	case codes.Unavailable:
+	case ok && failure.Code() == codes.Unavailable:
 		return "UNAVAILABLE"
-	case codes.Canceled:
+	case ok && failure.Code() == codes.Canceled:
 		return "CANCELED"
-	default:
+	case ok:
 		return failure.Code().String()
+	default:
+		return "UNREACHABLE"
 	}
 }

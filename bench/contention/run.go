@@ -89,7 +89,7 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	r.authority = &authority{link: newLink(ctx, c, r.endpoints), nodes: r.nodes, steady: !c.Faults.Any()}
+	r.authority = &authority{link: newLink(c, r.endpoints), nodes: r.nodes, steady: !c.Faults.Any()}
 	sides := time.Duration(2)
 	r.tally = newTally(c.Keys, sides*time.Duration(c.Rounds)*(c.Warmup+c.Length)+tallySpare)
 	return nil
