@@ -39,7 +39,8 @@ type Config struct {
 	// Dial connects; it must return soon after ctx ends. Nil means TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Changed is told of every change of State, one at a time and in order; where it
-	// is slow it is told of the last one only. Nil: nobody is told.
+	// is slow it is told of the last one only. It may call anything but Close. Nil:
+	// nobody is told.
 	Changed func(State)
 
 	// ConnectMax is how long it may take to connect to a node and to open a session,

@@ -126,7 +126,7 @@ func (l *link) once(life context.Context) (lasted time.Duration) {
 	}
 	defer s.Close()
 	up := time.Now()
-	l.reached(s, told) //nolint:contextcheck // what is learnt outlives this session
+	l.reached(s, told) //nolint:contextcheck // what is learnt outlives the connection
 	err = l.attend(life, conn, s)
 	l.lost(err)
 	return time.Since(up)

@@ -70,7 +70,7 @@ func (l *link) attend(life context.Context, conn *grpc.ClientConn, s *session.Se
 			a.ask(ctx)
 		case p := <-a.found:
 			a.pending = false
-			if err := a.learn(p); err != nil { //nolint:contextcheck // what is learnt outlives this session
+			if err := a.learn(p); err != nil { //nolint:contextcheck // what is learnt outlives the connection
 				return err
 			}
 			a.timer.Reset(l.interval())

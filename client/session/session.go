@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -250,12 +251,8 @@ func (s *Session) leave(c *call, why error) (over bool) {
 		return true
 	case queued:
 		// Nobody will send it: what is not sent did not happen.
-		for i, other := range s.queue {
-			if other == c {
-				s.queue = append(s.queue[:i], s.queue[i+1:]...)
-				break
-			}
-		}
+		i := slices.Index(s.queue, c)
+		s.queue = slices.Delete(s.queue, i, i+1)
 		s.release(c)
 		c.finish(nil, fmt.Errorf("%w: %w", ErrUnsent, why))
 		return true

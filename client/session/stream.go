@@ -32,8 +32,8 @@ func (s *Session) send() {
 			return
 		}
 		for {
-			// Whoever is about to ask may do so first: it costs one caller alone nothing,
-			// and makes of the many a quarter as many messages.
+			// Whoever is about to ask may do so first. It costs one caller alone nothing,
+			// and 128 of them get twice as much done, in fewer and larger messages.
 			runtime.Gosched()
 			items := s.take(time.Now())
 			if len(items) == 0 {
