@@ -13,7 +13,7 @@ func TestMetricsPage(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(quorlease_[a-z_]+)` \\|")
 	page := string(read(t, "../docs/reference/metrics.md"))
 	listed := names(rows, page)
-	code := sources(t, "../cluster", "../api", "../client")
+	code := sources(t, "../cluster", "../api", "../client", "../cmd")
 	exported := slices.DeleteFunc(names(regexp.MustCompile(`"(quorlease_[a-z_]+)"`), code),
 		// The libraries' collectors have names of their own; they are no series.
 		func(name string) bool { return strings.HasSuffix(name, "_sink") })

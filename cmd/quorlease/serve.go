@@ -152,7 +152,7 @@ func startServing(ctx context.Context, o *serveOptions, logger hclog.Logger) (*s
 	}
 	s := &serving{node: node, failed: make(chan error, 2), logger: logger}
 	if err = s.build(o, registry); err == nil {
-		err = s.watch(o) //nolint:contextcheck // it goes on until the node has stopped, later than ctx ends
+		err = s.watch(o, registry) //nolint:contextcheck // it goes on until the node has stopped, later than ctx ends
 	}
 	if err != nil {
 		return nil, errors.Join(err, closeListeners(), node.Close()) //nolint:contextcheck // as in serve
@@ -183,14 +183,14 @@ func (s *serving) build(o *serveOptions, registry *prometheus.Registry) error {
 }
 
 // watch sends the node's incidents where the settings say.
-func (s *serving) watch(o *serveOptions) (err error) {
+func (s *serving) watch(o *serveOptions, registry *prometheus.Registry) (err error) {
 	if len(o.alerts.Webhooks)+len(o.alerts.Alertmanagers) == 0 {
 		return nil
 	}
 	s.alarm, err = alarm.Open(alarm.Config{
 		Node: o.node.ID, Link: "http://" + o.node.AdvertiseHTTP, Events: s.node.Events(), Targets: o.alerts,
-		HasQuorum: func() bool { return s.node.Status().Quorum == cluster.HasLeader },
-		Logger:    s.logger.Named("alarm"),
+		HasQuorum:  func() bool { return s.node.Status().Quorum == cluster.HasLeader },
+		Registerer: registry, Logger: s.logger.Named("alarm"),
 	})
 	return err
 }

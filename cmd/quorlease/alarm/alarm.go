@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/cluster/events"
@@ -26,6 +27,8 @@ type Config struct {
 	HasQuorum func() bool
 	// Targets get the alerts.
 	Targets Targets
+	// Registerer gets the figures of deliveries. Nil: nobody does.
+	Registerer prometheus.Registerer
 	// Logger hears of deliveries that fail. Nil: nobody does.
 	Logger hclog.Logger
 }
@@ -56,8 +59,38 @@ func Open(c Config) (*Alarm, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &Alarm{config: c, open: incidents{}, cancel: cancel}
 	a.notifier = alert.New(alert.Config{Sinks: sinks, OnFailure: a.failed})
+	a.register(c.Registerer)
 	a.reading.Go(func() { a.read(ctx, subscription) })
 	return a, nil
+}
+
+// register exports what became of the alerts.
+func (a *Alarm) register(r prometheus.Registerer) {
+	if r == nil {
+		return
+	}
+	for _, figure := range []struct {
+		name, help string
+		count      func(alert.Counts) uint64
+	}{
+		{
+			"quorlease_alerts_delivered_total", "Alerts that a receiver took, beginnings and ends.",
+			func(c alert.Counts) uint64 { return c.Delivered },
+		},
+		{
+			"quorlease_alerts_failed_total", "Tries to deliver an alert that failed.",
+			func(c alert.Counts) uint64 { return c.Failed },
+		},
+		{
+			"quorlease_alerts_dropped_total", "Incidents of which a receiver was not told.",
+			func(c alert.Counts) uint64 { return c.Dropped },
+		},
+	} {
+		r.MustRegister(prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: figure.name, Help: figure.help},
+			func() float64 { return float64(figure.count(a.notifier.Counts())) },
+		))
+	}
 }
 
 func (a *Alarm) read(ctx context.Context, s *events.Subscription) {

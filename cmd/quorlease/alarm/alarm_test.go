@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/quorlease/quorlease/client/alert"
@@ -128,7 +129,10 @@ func TestEventsReachTheWebhook(t *testing.T) {
 	r := newReceiver(t)
 	ring := events.New(0, nil)
 	ring.Publish(lost)
-	a, err := Open(Config{Node: "n1", Link: "http://127.0.0.1:1", Events: ring, Targets: Targets{Webhooks: URLs{r.URL}}})
+	registry := prometheus.NewRegistry()
+	a, err := Open(Config{
+		Node: "n1", Link: "http://127.0.0.1:1", Events: ring, Targets: Targets{Webhooks: URLs{r.URL}}, Registerer: registry,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +142,19 @@ func TestEventsReachTheWebhook(t *testing.T) {
 	ring.Close()
 	a.Close()
 	a.Close()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := map[string]float64{}
+	for _, family := range families {
+		figures[family.GetName()] = family.GetMetric()[0].GetCounter().GetValue()
+	}
+	if diff := cmp.Diff(map[string]float64{
+		"quorlease_alerts_delivered_total": 4, "quorlease_alerts_failed_total": 0, "quorlease_alerts_dropped_total": 0,
+	}, figures); diff != "" {
+		t.Errorf("figures (-want +got):\n%s", diff)
+	}
 	want := []string{
 		"QuorumLost firing of n1, critical: text of  map[] map[value:7]",
 		"QuorumLost resolved of n1, critical: text of  map[] map[value:7]",
