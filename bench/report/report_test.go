@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -149,6 +150,31 @@ func whole(text string) error {
 			return nil
 		} else if err != nil {
 			return err
+		}
+	}
+}
+
+// Every field is in the reference.
+func TestReferenceHasEveryField(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "bench.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if err := sample().JSON(&out); err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`[a-z0-9_]+`)
+	documented := map[string]bool{}
+	for _, code := range regexp.MustCompile("`[^`]*`").FindAllString(string(text), -1) {
+		for _, word := range named.FindAllString(code, -1) {
+			documented[word] = true
+		}
+	}
+	for _, field := range regexp.MustCompile(`"([a-z0-9_]+)":`).FindAllStringSubmatch(out.String(), -1) {
+		if !documented[field[1]] {
+			t.Errorf("field %q is not in docs/reference/bench.md", field[1])
 		}
 	}
 }
