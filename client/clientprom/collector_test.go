@@ -8,7 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/quorlease/quorlease/client"
 )
+
+var _ Source = (*client.Client)(nil)
 
 type fake struct {
 	open      bool
