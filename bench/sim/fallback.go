@@ -143,7 +143,7 @@ func (f *fallback) report() {
 	c := f.client
 	c.call(f.reportOf(pending), time.Second, func(r reply) {
 		f.sending = false
-		if r.result.GetAdmitted() != nil {
+		if r.result.GetAdmitted() != nil || f.world().trap == LostReport {
 			f.machine.Booked(pending)
 			f.booked = pending[0].Tokens
 		}

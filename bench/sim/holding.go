@@ -78,6 +78,9 @@ func (h *holding) spend(everything bool) {
 		if n > 0 {
 			h.spent[i] += n
 			c.world.judge.SpendLease(c.world.stage.Real(), c.name, charge, n, h.grant)
+			if c.world.trap == DoubleSpend {
+				c.world.judge.SpendLease(c.world.stage.Real(), c.name, charge, n, h.grant)
+			}
 		}
 	}
 }

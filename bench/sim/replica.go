@@ -52,28 +52,19 @@ func thaw(trap Trap, f *frozen) (*replica, error) {
 	return &replica{Machine: machine, trap: trap, view: maps.Clone(f.view)}, nil
 }
 
-// apply applies an entry. With T23 a release of an unknown id is passed over:
-// each operation is then applied by itself, on every replica alike.
+// apply applies an entry. Where a trap is about single operations, each is applied
+// by itself, on every replica alike.
 func (r *replica) apply(index uint64, entry *logv1.Entry) []*logv1.Result {
-	if r.trap != NoTombstone {
+	if !r.trap.stepwise() || len(entry.GetOperations()) == 0 {
 		results, _ := r.Apply(index, entry)
 		r.note(entry, results)
 		return results
 	}
-	if len(entry.GetOperations()) == 0 {
-		r.Apply(index, entry)
-		return nil
-	}
 	results := make([]*logv1.Result, len(entry.GetOperations()))
 	for i, op := range entry.GetOperations() {
-		if id := op.GetRelease().GetLeaseId(); op.GetRelease() != nil && !r.known(id) {
-			results[i] = unknownLease(id)
-			continue
-		}
-		one := &logv1.Entry{Stamp: entry.GetStamp(), Wall: entry.GetWall(), Operations: []*logv1.Operation{op}}
-		applied, _ := r.Apply(index, one)
-		results[i] = applied[0]
-		r.note(one, applied)
+		results[i] = r.step(index, &logv1.Entry{
+			Stamp: entry.GetStamp(), Wall: entry.GetWall(), Operations: []*logv1.Operation{op},
+		})
 	}
 	return results
 }

@@ -41,10 +41,28 @@ const (
 	PulledBack Trap = "T39"
 	// SnapshotWithoutTime (T39): a node begins at 0 after a snapshot.
 	SnapshotWithoutTime Trap = "T39-snapshot"
+	// Laundering (T40): nothing bounds what unsettled leases can give back.
+	Laundering Trap = "T40"
 )
 
-// Traps are all of them, in the order of their numbers, each with the rule that
-// it breaks.
+// Mistakes without a number. They show that every check of the judge can fail.
+const (
+	// DoubleRefund: what a settle gives back comes back twice.
+	DoubleRefund Trap = "double-refund"
+	// DoubleSpend: a holder spends what it holds twice.
+	DoubleSpend Trap = "double-spend"
+	// HalfGrant: of several charges only the first is debited.
+	HalfGrant Trap = "half-grant"
+	// CostlyDenial: a denial takes a token.
+	CostlyDenial Trap = "costly-denial"
+	// Diverging: a node applies an entry a nanosecond later than the others.
+	Diverging Trap = "diverging"
+	// LostReport: a client takes a report for booked that nobody has answered.
+	LostReport Trap = "lost-report"
+)
+
+// Traps are all of them, those with numbers first, each with the rule that it
+// breaks.
 func Traps() []Seeded {
 	return []Seeded{
 		{WallClock, "clock"},
@@ -63,6 +81,13 @@ func Traps() []Seeded {
 		{LargerEstimateDrift, "clock"},
 		{PulledBack, "clock"},
 		{SnapshotWithoutTime, "clock"},
+		{Laundering, "G2"},
+		{DoubleRefund, "G1"},
+		{DoubleSpend, "G2"},
+		{HalfGrant, "G3"},
+		{CostlyDenial, "G7"},
+		{Diverging, "G9"},
+		{LostReport, "reports"},
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
@@ -34,10 +36,12 @@ type World struct {
 	group   *quorum.Group
 	nodes   []*node
 	clients []*client
-	judge   *judge.Judge
-	witness *witness
-	limits  []*logv1.Limit
-	stats   Stats
+	// recycler hoards, in some worlds.
+	recycler *recycler
+	judge    *judge.Judge
+	witness  *witness
+	limits   []*logv1.Limit
+	stats    Stats
 
 	// stalls: handing a batch to the log takes long now and then.
 	stalls bool
@@ -66,6 +70,7 @@ func newLimits() []*logv1.Limit {
 	share.OnQuorumLoss = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE
 	fallback := int64(bucket.Whole / clientCount)
 	share.FallbackShare = &fallback
+	// The first is the one that T40 changes.
 	return []*logv1.Limit{
 		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
 		limit(looseLimit, 2*second, requests(8, 10, 20, 10)),
@@ -100,6 +105,9 @@ func newWorld(seed uint64, trap Trap) *World {
 		c.fallback = newFallback(c)
 		w.clients = append(w.clients, c)
 	}
+	if w.stage.Chance(3) || trap == Laundering {
+		w.recycler = &recycler{client: w.clients[clientCount-1]}
+	}
 	w.judge.Watch(w.limit(rateLimit), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
@@ -121,12 +129,21 @@ func (w *World) begin() {
 	for _, c := range w.clients {
 		c.start()
 	}
+	if w.recycler != nil {
+		w.recycler.start()
+	}
 	w.configure()
 }
 
 // configure applies the limits, until that is answered; clients ask from then on.
 func (w *World) configure() {
-	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{Limits: w.limits}}}
+	limits := w.limits
+	if w.trap == Laundering {
+		boundless := proto.CloneOf(w.limit(rateLimit))
+		boundless.GetDimensions()[0].MaxOpen = bucket.MaxTokens
+		limits = slices.Concat([]*logv1.Limit{boundless}, limits[1:])
+	}
+	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{Limits: limits}}}
 	w.clients[0].persist(op, 100, func(r reply) {
 		if r.result.GetLimits() == nil {
 			w.judge.Complain("model", "the limits can't be applied: %v", r.result)

@@ -22,7 +22,7 @@ type Violation struct {
 	Rule, What string
 }
 
-func (v *Violation) Error() string { return v.Rule + ": " + v.What }
+func (v *Violation) String() string { return v.Rule + ": " + v.What }
 
 // Judge is all checkers. The zero value is not ready: use New.
 type Judge struct {
