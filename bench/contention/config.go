@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/stat"
@@ -20,8 +22,17 @@ const (
 	Session Path = "session"
 )
 
-// Paths are all of them.
-func Paths() []Path { return []Path{Unary, Session} }
+// paths are all of them. What a new one needs is an asker in authority.asker, and
+// what its echo is in echoSide.asker.
+var paths = []Path{Unary, Session}
+
+func pathNames() []string {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = string(path)
+	}
+	return names
+}
 
 // Config says what to run. Each problem that Validate finds names the field as the
 // command line calls it.
@@ -102,8 +113,8 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("--%s %v is outside %v to %v", flag, value, least, lengthMost))
 		}
 	}
-	if c.Path != Unary && c.Path != Session {
-		errs = append(errs, fmt.Errorf("--path %q is none of %s, %s", c.Path, Unary, Session))
+	if !slices.Contains(paths, c.Path) {
+		errs = append(errs, fmt.Errorf("--path %q is none of %s", c.Path, strings.Join(pathNames(), ", ")))
 	}
 	within("callers", int64(c.Callers), 1, callersMost)
 	within("keys", int64(c.Keys), 1, keysMost)
