@@ -80,7 +80,7 @@ func (c *Client) ask(ctx context.Context, q *question) (*quorleasev1.ResponseIte
 		}
 		answer, err := c.askOne(ctx, q)
 		if err == nil {
-			c.observe(failopen.Answered)
+			c.observe(began, failopen.Answered)
 			return answer, nil
 		}
 		step := c.judge(q, err)
@@ -89,7 +89,7 @@ func (c *Client) ask(ctx context.Context, q *question) (*quorleasev1.ResponseIte
 		}
 		q.rest(ctx, step)
 		if ctx.Err() != nil || step == giveUp {
-			return nil, c.unanswered(ctx, q, time.Since(began), err)
+			return nil, c.unanswered(ctx, q, began, err)
 		}
 	}
 }
@@ -103,19 +103,20 @@ func (q *question) rest(ctx context.Context, step next) {
 }
 
 // unanswered is the end of a question that nobody answered.
-func (c *Client) unanswered(ctx context.Context, q *question, took time.Duration, cause error) error {
+func (c *Client) unanswered(ctx context.Context, q *question, began time.Time, cause error) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return ctx.Err()
 	}
 	if !q.heard && ctx.Err() != nil {
-		c.slow(took)
+		c.slow(began)
 	}
 	return fmt.Errorf("%w: %w", ErrUnanswered, cause)
 }
 
-// slow takes in that a deadline of this length passed. One that was too short to
-// tell is left to the prober.
-func (c *Client) slow(deadline time.Duration) {
+// slow takes in that a deadline passed of a call that began at began. One that was
+// too short to tell is left to the prober.
+func (c *Client) slow(began time.Time) {
+	deadline := time.Since(began)
 	if deadline < fairDeadline {
 		wake(c.doubt)
 		return
@@ -123,7 +124,7 @@ func (c *Client) slow(deadline time.Duration) {
 	if known := c.patience.Load(); known == 0 || int64(deadline) < known {
 		c.patience.Store(int64(deadline))
 	}
-	c.observe(failopen.Slow)
+	c.observe(began, failopen.Slow)
 }
 
 // askOne asks one node, within its part of the deadline.
@@ -180,13 +181,13 @@ func (c *Client) judge(q *question, err error) next {
 	}
 	if errors.Is(err, members.ErrUnreachable) {
 		q.heard = true
-		c.observe(failopen.Unreachable)
+		c.observe(time.Now(), failopen.Unreachable)
 		return giveUp
 	}
 	switch session.Reason(err) {
 	case "NO_LEADER":
 		q.heard = true
-		c.observe(failopen.NoLeader)
+		c.observe(time.Now(), failopen.NoLeader)
 		return later
 	case "NO_QUORUM":
 		return c.judgeMinority(q)
@@ -207,7 +208,7 @@ func (c *Client) judge(q *question, err error) next {
 	if errors.Is(err, session.ErrUnsent) {
 		return again
 	}
-	c.observe(failopen.Answered)
+	c.observe(time.Now(), failopen.Answered)
 	return finish
 }
 
@@ -218,7 +219,7 @@ func (c *Client) judgeMinority(q *question) next {
 		return again
 	}
 	q.heard = true
-	c.observe(failopen.NoQuorum)
+	c.observe(time.Now(), failopen.NoQuorum)
 	return giveUp
 }
 

@@ -32,6 +32,10 @@ type Client struct {
 	// patience is the shortest deadline that calls missed in this incident, in
 	// nanoseconds: an answer that takes longer is none (see probe).
 	patience atomic.Int64
+	alarm    alarm
+	// reportID is the session id that what was admitted is reported under. It
+	// changes when counts start over.
+	reportID atomic.Pointer[string]
 	// doubt wakes the prober, owing the reporter; each holds one wish.
 	doubt, owing chan struct{}
 
@@ -42,6 +46,12 @@ type Client struct {
 	joined  sync.WaitGroup
 	closing sync.Once
 	failure error
+
+	mu struct {
+		sync.Mutex
+		// limiters are those that are open, nil once the client is closed.
+		limiters map[*Limiter]struct{}
+	}
 }
 
 // New returns a client that has asked nobody yet: it dials in the background and
@@ -59,6 +69,8 @@ func New(config Config) (*Client, error) {
 		config: config, sessionID: newID(), machine: machine, clock: clock.New(),
 		doubt: make(chan struct{}, 1), owing: make(chan struct{}, 1),
 	}
+	c.reportID.Store(&c.sessionID)
+	c.mu.limiters = make(map[*Limiter]struct{})
 	c.members, err = members.New(c.membersConfig())
 	if err != nil {
 		return nil, fmt.Errorf("client configuration: %w", err)
@@ -92,13 +104,14 @@ func (c *Client) undelivered(f alert.Failure) {
 	}
 }
 
-// Close reports what was admitted locally and delivers alerts that wait, within
-// Config.CloseWithin, and ends every goroutine. Calls under way end with ErrClosed.
-// It is idempotent.
+// Close gives back what limiters hold, reports what was admitted locally and
+// delivers alerts that wait, within Config.CloseWithin, and ends every goroutine.
+// Calls under way end with ErrClosed. It is idempotent.
 func (c *Client) Close() error {
 	c.closing.Do(func() {
 		within, cancel := context.WithTimeout(context.Background(), c.config.CloseWithin)
 		defer cancel()
+		c.closeLimiters(within)
 		c.stopped.Store(true)
 		c.stop()
 		c.joined.Wait()

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -156,12 +157,48 @@ func TestSlowAuthority(t *testing.T) {
 			}
 			w.wantAlerts(0, 0)
 			w.Hang()
-			for range 100 {
+			for range 200 {
 				w.ask(c, "open", 5*time.Millisecond)
 				pass(45 * time.Millisecond)
 			}
 			w.wantAlerts(1, 0)
 			w.Serve()
+		})
+	})
+	t.Run("G8_one_pause_is_one_miss_however_many_wait", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			w.ask(c, "open", time.Second)
+			w.Hang()
+			var callers sync.WaitGroup
+			for range 100 {
+				callers.Go(func() { w.ask(c, "open", 150*time.Millisecond) })
+			}
+			callers.Wait()
+			if c.Status().FailOpen {
+				t.Error("away because a hundred callers waited side by side")
+			}
+			w.Serve()
+		})
+	})
+	t.Run("G8_a_leader_that_hangs_until_the_next_is_elected_alerts_nobody", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			w.ask(c, "open", time.Second)
+			w.Hang()
+			// The callers are answered by themselves, soon without waiting.
+			if granted, _ := w.offer(c, "open", 10*time.Millisecond, 1500*time.Millisecond); granted == 0 {
+				t.Error("nothing was granted")
+			}
+			w.Serve()
+			pass(10 * time.Second)
+			w.wantAlerts(0, 0)
+			total := c.Status().Admitted[0].Tokens
+			if got, _ := w.reported("open", "tenant-1"); got != total || total == 0 {
+				t.Errorf("%d tokens booked, want %d", got, total)
+			}
 		})
 	})
 }

@@ -18,14 +18,28 @@ const (
 	// the first pause after a report that failed.
 	reportPause    = 200 * time.Millisecond
 	reportPauseMax = 10 * time.Second
+	// reportSession is after how long without anything new the counts start over
+	// under another id: well before the authority forgets them, a day after they
+	// last grew, and would book them a second time. Not sooner, because what each id
+	// has reported is remembered for as long.
+	reportSession = time.Hour
 )
 
 // report tells the authority what was admitted without it, once it answers. The
 // counts are cumulative: a report that is lost or repeated does no harm (T35).
 func (c *Client) report(ctx context.Context) {
+	quiet := time.NewTimer(reportSession)
+	defer quiet.Stop()
 	for {
 		select {
 		case <-c.owing:
+		case <-quiet.C:
+			if c.machine.StartOver() {
+				id := newID()
+				c.reportID.Store(&id)
+			}
+			quiet.Reset(reportSession)
+			continue
 		case <-ctx.Done():
 			return
 		}
@@ -41,6 +55,7 @@ func (c *Client) report(ctx context.Context) {
 				wait = min(2*wait, reportPauseMax)
 			}
 		}
+		quiet.Reset(reportSession)
 	}
 }
 
@@ -66,7 +81,7 @@ func (c *Client) sendReport(ctx context.Context, accounts []failopen.Account) er
 		return err
 	}
 	began := time.Now()
-	request := &quorleasev1.ReportRequest{Client: c.config.Client, SessionId: c.sessionID}
+	request := &quorleasev1.ReportRequest{Client: c.config.Client, SessionId: *c.reportID.Load()}
 	for _, a := range accounts {
 		request.Admitted = append(request.Admitted, &quorleasev1.Admitted{
 			Limit: a.Limit, Key: a.Key, Dimension: a.Dimension, Class: a.Class, Tokens: a.Tokens,

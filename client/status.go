@@ -21,7 +21,8 @@ type Status struct {
 	Admitted []failopen.Total
 	// Endpoints are the nodes that the client knows.
 	Endpoints []members.Endpoint
-	// SessionID is under which the client reports.
+	// SessionID is under which the client reports. It changes when an hour has
+	// passed since everything was booked.
 	SessionID string
 }
 
@@ -31,7 +32,7 @@ func (c *Client) Status() Status {
 	return Status{
 		State: state, FailOpen: state == failopen.Away || state == failopen.Recovering,
 		Incident: c.machine.Summary(time.Now()), Admitted: c.machine.Totals(),
-		Endpoints: c.members.All(), SessionID: c.sessionID,
+		Endpoints: c.members.All(), SessionID: *c.reportID.Load(),
 	}
 }
 
@@ -53,7 +54,9 @@ func (c *Client) EachAdmitted(yield func(limit string, tokens int64)) {
 }
 
 // EachDecision calls yield with how many decisions there were so far, for each
-// source and decision ("granted", "denied"): for metrics.
+// source and decision ("granted", "denied"): for metrics. Permits
+// that a Limiter gives from a lease are not among them: they cost nothing, and
+// counting them would.
 func (c *Client) EachDecision(yield func(source, decision string, count int64)) {
 	for source := Node; source <= Local; source++ {
 		yield(source.String(), "granted", c.decided[source].granted.Load())

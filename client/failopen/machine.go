@@ -111,14 +111,18 @@ func orDefault(value, standard int) int {
 // Observe takes in what a call or a probe found out, and says what it changed.
 // One Started and one Ended are returned for each incident, whoever observes:
 // raise and resolve the alert where they are.
-func (m *Machine) Observe(now time.Time, s Signal) Change {
+func (m *Machine) Observe(now time.Time, s Signal) Change { return m.ObserveCall(now, now, s) }
+
+// ObserveCall is Observe for a call that began at began: of slow calls that
+// overlap only one counts as a miss.
+func (m *Machine) ObserveCall(began, now time.Time, s Signal) Change {
 	if s == Answered && m.State() == Healthy {
 		return None
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := m.sinceLocked(now)
-	change := m.mu.row.observe(at, s)
+	change := m.mu.row.observe(at-now.Sub(began), at, s)
 	m.state.Store(int32(m.mu.row.state))
 	switch change {
 	case Started:

@@ -87,6 +87,8 @@ const (
 type row struct {
 	state        State
 	misses, good int
+	// counted is when the last miss was counted.
+	counted moment
 	// lost is since when a miss said that the authority is gone, leaderless since
 	// when a node said that it has no leader. Silence clears both.
 	lost, leaderless moment
@@ -111,8 +113,9 @@ func (m *moment) lasted(d, at time.Duration) bool { return m.set && at-m.at >= d
 func (r *row) away() bool { return r.state == Away || r.state == Recovering }
 
 // observe takes one observation into account. at is the time since some fixed
-// moment; it may step back a little, as observers overtake one another.
-func (r *row) observe(at time.Duration, s Signal) Change {
+// moment, began that at which its call began; they may step back a little, as
+// observers overtake one another.
+func (r *row) observe(began, at time.Duration, s Signal) Change {
 	switch {
 	case r.away() && s == Answered:
 		return r.recover()
@@ -128,7 +131,7 @@ func (r *row) observe(at time.Duration, s Signal) Change {
 	}
 	r.last = at
 	r.state = Doubtful
-	if r.missed(at, s) {
+	if r.missed(began, at, s) {
 		*r = row{state: Away}
 		return Started
 	}
@@ -150,7 +153,10 @@ func (r *row) recover() Change {
 // While nodes say that they elect a leader, what is slow is the election's
 // doing: neither is a miss until it has lasted, and then there has been nothing
 // but misses for longer than is needed.
-func (r *row) missed(at time.Duration, s Signal) bool {
+//
+// Slow calls that waited side by side waited for one and the same thing: a
+// hundred callers whose authority pauses once have seen one miss.
+func (r *row) missed(began, at time.Duration, s Signal) bool {
 	switch s {
 	case NoLeader:
 		r.leaderless.begin(at)
@@ -161,6 +167,10 @@ func (r *row) missed(at time.Duration, s Signal) bool {
 	if s == NoLeader || s == Slow && r.leaderless.set {
 		return r.leaderless.lasted(electionMax, at)
 	}
+	if s == Slow && began < at && r.counted.set && began < r.counted.at {
+		return r.lost.lasted(enterAfter, at)
+	}
+	r.counted = moment{at, true}
 	r.misses++
 	return r.misses >= enterMisses || r.lost.lasted(enterAfter, at)
 }

@@ -202,7 +202,7 @@ func TestHysteresisMatchesItsDefinition(t *testing.T) {
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			at += time.Duration(rapid.SampledFrom([]int{0, 1, 100, 500, 1000, 3000, 3001}).Draw(t, "ms")) * time.Millisecond
 			s := Signal(rapid.IntRange(0, int(Unreachable)).Draw(t, "signal"))
-			got, want := r.observe(at, s), o.observe(at, s)
+			got, want := r.observe(at, at, s), o.observe(at, s)
 			if got != want || r.away() != o.away {
 				t.Fatalf("at %v, %v: %v, away %v; want %v, %v", at, s, got, r.away(), want, o.away)
 			}

@@ -91,6 +91,9 @@ func TestBlackHole(t *testing.T) {
 				}
 				pass(50 * time.Millisecond)
 			}
+			if n := w.Counts(0).Connections; n != 0 {
+				t.Errorf("%d connections to it are left", n)
+			}
 			if err := w.Up(0); err != nil {
 				t.Fatal(err)
 			}
@@ -145,13 +148,15 @@ func TestAPauseIsForgiven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.Freeze(0)
-		w.members.Failed(e, context.DeadlineExceeded)
-		w.await(t, time.Second, func(s members.State) bool { return s.Reach == members.Unreachable })
-		if err := w.Up(0); err != nil {
-			t.Fatal(err)
+		for range 5 {
+			w.Freeze(0)
+			w.members.Failed(e, context.DeadlineExceeded)
+			w.await(t, time.Second, func(s members.State) bool { return s.Reach == members.Unreachable })
+			if err := w.Up(0); err != nil {
+				t.Fatal(err)
+			}
+			w.await(t, time.Second, func(s members.State) bool { return s.Reach == members.Led })
 		}
-		w.await(t, time.Second, func(s members.State) bool { return s.Reach == members.Led })
 		if again, _, err := w.members.Session(t.Context()); again != s || err != nil {
 			t.Errorf("it is another session: %v", err)
 		}
@@ -163,9 +168,14 @@ func TestAPauseIsForgiven(t *testing.T) {
 func TestNobodyIsHammered(t *testing.T) {
 	bubble(t, 3, nil, func(t *testing.T, w *world) {
 		w.settle(t)
+		pass(10 * time.Second)
+		asked := w.Counts(0).Statuses
 		w.Down(2)
 		pass(5 * time.Second)
-		before := w.Counts()
+		if n := w.Counts(0).Statuses - asked; n < 8 {
+			t.Errorf("asked for its status %d times in 5 s after another was lost", n)
+		}
+		before := w.Counts(2)
 		pass(time.Minute)
 		if n := w.Counts(2).Dials - before.Dials; n > 200 {
 			t.Errorf("%d dials in a minute", n)

@@ -72,6 +72,19 @@ func TestNodesWithoutALeaderComeLast(t *testing.T) {
 	})
 }
 
+// So it is where the leader can't be reached from here either.
+func TestNodesWithoutALeaderComeLastUnderAnyLeader(t *testing.T) {
+	bubble(t, 3, func(c *clienttest.Cluster) {
+		c.NoQuorum(0)
+		c.Advertise(1, "10.0.0.1:7101")
+	}, func(t *testing.T, w *world) {
+		w.await(t, time.Second, func(s members.State) bool { return s.Reached == 3 && s.Leader.ID == "n2" })
+		if e, err := w.ask(t, time.Second); err != nil || e.Address == "n1.test:7101" {
+			t.Errorf("asked %v: %v", e, err)
+		}
+	})
+}
+
 // Addresses that the cluster tells of and that lead nowhere from here displace
 // none that do; what was configured is never forgotten.
 func TestSeedsStay(t *testing.T) {
@@ -126,6 +139,7 @@ func TestSessionsAreOpenedAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(2 * time.Second)
+		before := w.members.State().Since
 		w.Down(0)
 		if err := w.Up(0); err != nil {
 			t.Fatal(err)
@@ -135,8 +149,9 @@ func TestSessionsAreOpenedAgain(t *testing.T) {
 		if _, err := w.ask(t, time.Second); err != nil || time.Since(started) > 60*time.Millisecond {
 			t.Errorf("after %v: %v", time.Since(started), err)
 		}
-		if got := w.reaches(); !slices.Equal(got, []members.Reach{members.Led}) {
-			t.Errorf("told %v", got)
+		got := w.reaches()
+		if !slices.Equal(got, []members.Reach{members.Led}) || !w.members.State().Since.Equal(before) {
+			t.Errorf("told %v, now %+v", got, w.members.State())
 		}
 	})
 }

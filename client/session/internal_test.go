@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -49,6 +50,36 @@ func TestAnsweredBeforeItWasCancelled(t *testing.T) {
 	third := &call{item: acquireItem()}
 	if err := s.enqueue(third); err != nil || third.seq != c.seq {
 		t.Errorf("seq %d is not free: %d, %v", c.seq, third.seq, err)
+	}
+}
+
+// Who would be answered too late anyway is not sent: then it is certain that
+// nothing happened.
+func TestLateCallsAreNotSent(t *testing.T) {
+	s := &Session{wake: make(chan struct{}, 1)}
+	c := &call{item: acquireItem(), deadline: later, bounded: true, done: make(chan struct{}, 1)}
+	if err := s.enqueue(c); err != nil {
+		t.Fatal(err)
+	}
+	if items := s.take(later); len(items) != 0 || len(s.free) != 1 {
+		t.Errorf("sent %v", items)
+	}
+	if <-c.done; !errors.Is(c.err, context.DeadlineExceeded) || MayHaveHappened(c.err) {
+		t.Errorf("it ended with %v", c.err)
+	}
+}
+
+// An answer that comes at the moment in which its caller leaves is his.
+func TestLeavingWithTheAnswer(t *testing.T) {
+	s := &Session{wake: make(chan struct{}, 1)}
+	c := &call{item: acquireItem(), done: make(chan struct{}, 1)}
+	if err := s.enqueue(c); err != nil {
+		t.Fatal(err)
+	}
+	s.take(later)
+	s.deliver(answerOf(c.seq))
+	if !s.leave(c, errClosed) || c.answer == nil || c.err != nil {
+		t.Errorf("%v, %v", c.answer, c.err)
 	}
 }
 
