@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
@@ -20,11 +21,13 @@ const (
 	Unary Path = "unary"
 	// Session: all callers share one stream; whoever waits travels in one message.
 	Session Path = "session"
+	// Client: all callers share one client, with all that it does beside asking.
+	Client Path = "client"
 )
 
 // paths are all of them. What a new one needs is an asker in authority.asker, and
 // what its echo is in echoSide.asker.
-var paths = []Path{Unary, Session}
+var paths = []Path{Unary, Session, Client}
 
 func pathNames() []string {
 	names := make([]string, len(paths))
@@ -67,6 +70,10 @@ type Config struct {
 	// Echo measures the bare echo too.
 	Echo bool
 
+	// OnLoss is what the limit says a client does while nobody answers: open or
+	// closed.
+	OnLoss string
+
 	// LimitRate tokens a second and LimitBurst tokens are what each key has.
 	LimitRate, LimitBurst int64
 
@@ -85,9 +92,15 @@ func Default() Config {
 		Path: Session, Callers: 128, Keys: 100, Distribution: stat.Zipf, Arrivals: stat.Poisson,
 		Timeout: 2 * time.Second, Seed: 1,
 		Rounds: 3, Warmup: time.Second, Length: 5 * time.Second, Echo: true,
-		LimitRate: 1000, LimitBurst: 1000,
+		LimitRate: 1000, LimitBurst: 1000, OnLoss: "open",
 		Faults: Faults{LoseQuorumFor: 3 * time.Second},
 	}
+}
+
+// onLoss are the values of OnLoss. A share would be as small as this one client's
+// part, and say little.
+var onLoss = map[string]quorleasev1.FallbackMode{
+	"open": quorleasev1.FallbackMode_OPEN_ON_LOSS, "closed": quorleasev1.FallbackMode_CLOSED_ON_LOSS,
 }
 
 // The ends of the ranges.
@@ -115,6 +128,9 @@ func (c *Config) Validate() error {
 	}
 	if !slices.Contains(paths, c.Path) {
 		errs = append(errs, fmt.Errorf("--path %q is none of %s", c.Path, strings.Join(pathNames(), ", ")))
+	}
+	if onLoss[c.OnLoss] == 0 {
+		errs = append(errs, fmt.Errorf("--on-quorum-loss %q is none of open, closed", c.OnLoss))
 	}
 	within("callers", int64(c.Callers), 1, callersMost)
 	within("keys", int64(c.Keys), 1, keysMost)

@@ -16,7 +16,14 @@ import (
 // asker is one caller's way to ask. It is for one goroutine.
 type asker interface {
 	// ask asks for one token of a key. An error means that nobody answered.
-	ask(ctx context.Context, key int) (granted bool, err error)
+	ask(ctx context.Context, key int) (answer, error)
+}
+
+// answer is one decision.
+type answer struct {
+	granted bool
+	// local: the client decided by itself, because nobody answered.
+	local bool
 }
 
 // side is what is loaded.
@@ -51,11 +58,12 @@ type drive struct {
 }
 
 // slot counts what ended in 100 ms.
-type slot struct{ granted, denied, failed atomic.Int64 }
+type slot struct{ granted, denied, failed, local atomic.Int64 }
 
 // measured is what one side came to.
 type measured struct {
-	granted, denied, failed, backlog int64
+	// granted and denied include local ones.
+	granted, denied, failed, local, backlog int64
 	// perCaller is what each was granted.
 	perCaller []int64
 	latencies *stat.Latencies
@@ -152,9 +160,9 @@ type caller struct {
 	start    time.Time
 	timer    *time.Timer
 
-	granted, denied, failed, backlog int64
-	latencies                        *stat.Latencies
-	failures                         map[string]int64
+	granted, denied, failed, local, backlog int64
+	latencies                               *stat.Latencies
+	failures                                map[string]int64
 }
 
 func (d *drive) newCaller(s side, index int, start time.Time) (*caller, error) {
@@ -189,16 +197,16 @@ func (c *caller) run(ctx context.Context) {
 		if c.schedule == nil {
 			intended = sent
 		}
-		granted, err := c.ask.ask(ctx, key)
+		said, err := c.ask.ask(ctx, key)
 		ended := time.Now()
 		if err != nil && ctx.Err() != nil {
 			c.cutOff(intended, ended)
 			return
 		}
-		if granted && c.drive.tally != nil {
+		if said.granted && !said.local && c.drive.tally != nil {
 			c.drive.tally.grant(key, sent, ended)
 		}
-		c.count(intended, ended, granted, err)
+		c.count(intended, ended, said, err)
 		if err != nil {
 			_ = sleep(ctx, failurePause)
 		}
@@ -243,7 +251,7 @@ func (c *caller) cutOff(intended, ended time.Time) {
 }
 
 // count counts what ended inside the measured part.
-func (c *caller) count(intended, ended time.Time, granted bool, err error) {
+func (c *caller) count(intended, ended time.Time, said answer, err error) {
 	if ended.Before(c.drive.from) || !ended.Before(c.drive.until) {
 		return
 	}
@@ -254,12 +262,16 @@ func (c *caller) count(intended, ended time.Time, granted bool, err error) {
 		c.failures[reason(err)]++
 		at.failed.Add(1)
 		return
-	case granted:
+	case said.granted:
 		c.granted++
 		at.granted.Add(1)
 	default:
 		c.denied++
 		at.denied.Add(1)
+	}
+	if said.local {
+		c.local++
+		at.local.Add(1)
 	}
 	c.latencies.Record(ended.Sub(intended))
 }
@@ -268,6 +280,7 @@ func (m *measured) add(c *caller) {
 	m.granted += c.granted
 	m.denied += c.denied
 	m.failed += c.failed
+	m.local += c.local
 	m.backlog += c.backlog
 	m.perCaller = append(m.perCaller, c.granted)
 	m.latencies.Add(c.latencies)

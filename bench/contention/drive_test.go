@@ -32,19 +32,19 @@ func (s *slow) cpu() (time.Duration, error) {
 	return s.used, nil
 }
 
-func (s *slow) ask(ctx context.Context, _ int) (bool, error) {
+func (s *slow) ask(ctx context.Context, _ int) (answer, error) {
 	s.asked++
 	took := time.Millisecond
 	if s.asked == 100 {
 		took = time.Second
 	}
 	if err := sleep(ctx, took); err != nil {
-		return false, err
+		return answer{}, err
 	}
 	if s.failed {
-		return false, errors.New("away")
+		return answer{}, errors.New("away")
 	}
-	return s.asked%2 == 0, nil
+	return answer{granted: s.asked%2 == 0, local: s.asked%10 == 0}, nil
 }
 
 // loaded is one round of one caller.
@@ -101,6 +101,9 @@ func TestClosedLoopWaits(t *testing.T) {
 		}
 		if got := longerThan(m, 500*time.Millisecond); got > 1 || m.latencies.Max() < time.Second {
 			t.Errorf("%d answers took longer than 500 ms, the longest %v; want one of 1s", got, m.latencies.Max())
+		}
+		if m.local < 195 || m.local > 201 {
+			t.Errorf("%d local answers, want about 200", m.local)
 		}
 		if m.cpu == nil || *m.cpu != time.Second || len(m.perCaller) != 1 || m.perCaller[0] != m.granted {
 			t.Errorf("processor time %v, granted to each %v", m.cpu, m.perCaller)

@@ -130,6 +130,10 @@ func (s *saboteur) run(ctx context.Context, steps []step, from time.Time) {
 }
 
 func (s *saboteur) killLeader(ctx context.Context) (string, error) {
+	if s.running() <= s.nodes.Len()/2 {
+		// There is none to be had now.
+		return "", nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, leaderWait)
 	defer cancel()
 	leader, err := s.nodes.Leader(ctx)
@@ -171,14 +175,18 @@ func (s *saboteur) stop(i int) (string, error) {
 	return "told " + s.nodes.ID(i) + " to stop", s.nodes.Stop(i, stopWait)
 }
 
-// killMajority leaves fewer nodes than a majority.
-func (s *saboteur) killMajority(context.Context) (string, error) {
-	running := 0
+func (s *saboteur) running() (n int) {
 	for i := range s.nodes.Len() {
 		if s.nodes.Pid(i) != 0 {
-			running++
+			n++
 		}
 	}
+	return n
+}
+
+// killMajority leaves fewer nodes than a majority.
+func (s *saboteur) killMajority(context.Context) (string, error) {
+	running := s.running()
 	what := ""
 	for i := range s.nodes.Len() {
 		if running <= s.nodes.Len()/2 || s.nodes.Pid(i) == 0 {

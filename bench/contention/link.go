@@ -59,11 +59,12 @@ func newLink(c *Config, endpoints []string) *link {
 	return l
 }
 
-func (l *link) close() {
+func (l *link) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current.close()
 	l.current = nil
+	return nil
 }
 
 func (a *attachment) close() {
@@ -157,10 +158,10 @@ func (l *link) drop(a *attachment) {
 // linkAsker is one caller on the link.
 type linkAsker struct{ link *link }
 
-func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
+func (a *linkAsker) ask(ctx context.Context, key int) (answer, error) {
 	at, err := a.link.attached(ctx)
 	if err != nil {
-		return false, err
+		return answer{}, err
 	}
 	request := &quorleasev1.AcquireRequest{
 		Client:  clientName,
@@ -170,10 +171,10 @@ func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
 	defer cancel()
 	var response *quorleasev1.AcquireResponse
 	if at.session != nil {
-		var answer *quorleasev1.ResponseItem
-		answer, err = at.session.Do(call,
+		var item *quorleasev1.ResponseItem
+		item, err = at.session.Do(call,
 			&quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}})
-		response = answer.GetAcquire()
+		response = item.GetAcquire()
 	} else {
 		response, err = quorleasev1.NewAdmissionClient(at.conn).Acquire(call, request)
 	}
@@ -181,9 +182,9 @@ func (a *linkAsker) ask(ctx context.Context, key int) (bool, error) {
 		if ctx.Err() == nil && elsewhere(err) {
 			a.link.drop(at)
 		}
-		return false, err
+		return answer{}, err
 	}
-	return response.GetDecision() == quorleasev1.Decision_GRANTED, nil
+	return answer{granted: response.GetDecision() == quorleasev1.Decision_GRANTED}, nil
 }
 
 // elsewhere says whether another node may do better: this one is gone, hung, or

@@ -89,7 +89,12 @@ func (r *run) open(ctx context.Context) error {
 			return err
 		}
 	}
-	r.authority = &authority{link: newLink(c, r.endpoints), nodes: r.nodes, steady: !c.Faults.Any()}
+	var err error
+	r.authority, err = newAuthority(c, r.endpoints) //nolint:contextcheck // it is closed, not cancelled
+	if err != nil {
+		return err
+	}
+	r.authority.nodes, r.authority.steady = r.nodes, !c.Faults.Any()
 	sides := time.Duration(2)
 	r.tally = newTally(c.Keys, sides*time.Duration(c.Rounds)*(c.Warmup+c.Length)+tallySpare)
 	return nil
@@ -146,6 +151,7 @@ func (r *run) configureAt(ctx context.Context, address string) error {
 	burst, open, keys := r.config.LimitBurst, max(1, r.config.LimitRate), int64(r.config.Keys)
 	return bench.ApplyLimit(ctx, address, &quorleasev1.Limit{
 		Name: limitName, Per: []string{"key"}, MaxKeys: &keys, Lease: durationpb.New(limitLease),
+		OnQuorumLoss: onLoss[r.config.OnLoss],
 		Dimensions: []*quorleasev1.Dimension{{
 			Name: dimension, Burst: &burst, MaxOpen: &open,
 			Rate: &quorleasev1.Rate{Amount: r.config.LimitRate, Interval: durationpb.New(time.Second)},
@@ -157,7 +163,7 @@ func (r *run) configureAt(ctx context.Context, address string) error {
 func (r *run) close() error {
 	var errs []error
 	if r.authority != nil {
-		r.authority.link.close()
+		errs = append(errs, r.authority.end())
 	}
 	if r.echo != nil {
 		errs = append(errs, r.echo.close())
@@ -193,7 +199,7 @@ func (r *run) settings() {
 	c := r.config
 	r.result.Settings = report.Settings{
 		Path: string(c.Path), Callers: c.Callers, Keys: c.Keys, Distribution: string(c.Distribution),
-		Loop: "closed", LimitRate: c.LimitRate, LimitBurst: c.LimitBurst,
+		Loop: "closed", OnLoss: c.OnLoss, LimitRate: c.LimitRate, LimitBurst: c.LimitBurst,
 		Rounds: c.Rounds, WarmupMS: ms(c.Warmup), LengthMS: ms(c.Length),
 		Processor: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
@@ -271,7 +277,7 @@ var percents = []float64{0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99
 func shown(m *measured, length time.Duration) report.Side {
 	decided := m.granted + m.denied
 	s := report.Side{
-		Granted: m.granted, Denied: m.denied, Failed: m.failed, Backlog: m.backlog, Seconds: length.Seconds(),
+		Granted: m.granted, Denied: m.denied, Failed: m.failed, Local: m.local, Backlog: m.backlog, Seconds: length.Seconds(),
 		DecisionsPerSecond: float64(decided) / length.Seconds(),
 		GrantsPerSecond:    float64(m.granted) / length.Seconds(),
 		P50:                ms(m.latencies.At(50)), P99: ms(m.latencies.At(99)), P999: ms(m.latencies.At(99.9)),
@@ -290,6 +296,7 @@ func shown(m *measured, length time.Duration) report.Side {
 		s.Timeline.Granted = append(s.Timeline.Granted, at.granted.Load())
 		s.Timeline.Denied = append(s.Timeline.Denied, at.denied.Load())
 		s.Timeline.Failed = append(s.Timeline.Failed, at.failed.Load())
+		s.Timeline.Local = append(s.Timeline.Local, at.local.Load())
 	}
 	return s
 }

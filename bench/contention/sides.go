@@ -15,14 +15,25 @@ import (
 
 // authority is the side that is measured.
 type authority struct {
-	link *link
+	// newAsker makes one caller's way to it, end closes what they share.
+	newAsker func() asker
+	end      func() error
 	// nodes is nil where they are not of this run; steady says that none of them is
 	// killed, so that their processor time can be added up.
 	nodes  *bench.Nodes
 	steady bool
 }
 
-func (a *authority) asker(int) (asker, error) { return &linkAsker{link: a.link}, nil }
+// newAuthority is the way that the path says.
+func newAuthority(c *Config, endpoints []string) (*authority, error) {
+	if c.Path == Client {
+		return throughClient(c, endpoints)
+	}
+	l := newLink(c, endpoints)
+	return &authority{newAsker: func() asker { return &linkAsker{link: l} }, end: l.close}, nil
+}
+
+func (a *authority) asker(int) (asker, error) { return a.newAsker(), nil }
 
 func (a *authority) cpu() (time.Duration, error) {
 	if a.nodes == nil || !a.steady {
@@ -94,9 +105,9 @@ type unaryEcho struct {
 	item echo.Item
 }
 
-func (u *unaryEcho) ask(ctx context.Context, _ int) (bool, error) {
+func (u *unaryEcho) ask(ctx context.Context, _ int) (answer, error) {
 	err := echo.Unary(ctx, u.conn, &u.item)
-	return err == nil, err
+	return answer{granted: err == nil}, err
 }
 
 type streamEcho struct {
@@ -104,7 +115,7 @@ type streamEcho struct {
 	item   echo.Item
 }
 
-func (s *streamEcho) ask(ctx context.Context, _ int) (bool, error) {
+func (s *streamEcho) ask(ctx context.Context, _ int) (answer, error) {
 	err := s.caller.Do(ctx, s.item)
-	return err == nil, err
+	return answer{granted: err == nil}, err
 }

@@ -50,13 +50,20 @@ func (r *Result) HTML(w io.Writer) error {
 func (r *Result) overTime() Drawing {
 	p := plot{Title: "Decisions over time, quorlease", XLabel: "seconds of measured time", YLabel: "a second"}
 	lines := []series{
-		{name: "granted", class: "granted"}, {name: "denied", class: "denied"}, {name: "failed", class: "failed"},
+		{name: "granted", class: "granted"},
+		{name: "denied", class: "denied"},
+		{name: "failed", class: "failed"},
+		{name: "by the client itself", class: "local"},
+	}
+	if r.Settings.Path != "client" {
+		lines = lines[:3]
 	}
 	begin := 0.0
 	for i := range r.Rounds {
 		side := &r.Rounds[i].Quorlease
 		slot := side.Timeline.SlotMS / 1000
-		for n, counts := range [][]int64{side.Timeline.Granted, side.Timeline.Denied, side.Timeline.Failed} {
+		all := [][]int64{side.Timeline.Granted, side.Timeline.Denied, side.Timeline.Failed, side.Timeline.Local}
+		for n, counts := range all[:len(lines)] {
 			for at, count := range counts {
 				lines[n].points = append(lines[n].points, [2]float64{begin + (float64(at)+0.5)*slot, float64(count) / slot})
 			}

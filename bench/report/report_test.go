@@ -27,13 +27,13 @@ func sample() *Result {
 	side := func(perSecond, p99 float64, failed int64, micros float64) Side {
 		granted := int64(perSecond) / 2
 		return Side{
-			Granted: granted, Denied: granted, Failed: failed, Backlog: 3, Seconds: 1,
+			Granted: granted, Denied: granted, Failed: failed, Local: 7, Backlog: 3, Seconds: 1,
 			DecisionsPerSecond: perSecond, GrantsPerSecond: perSecond / 2,
 			P50: p99 / 3, P99: p99, P999: p99 * 2, Max: p99 * 3, Fairness: 0.987, CPU: &micros,
 			Percentiles: []Point{{0, p99 / 10}, {50, p99 / 3}, {99, p99}, {100, p99 * 3}},
 			Timeline: Timeline{
 				SlotMS: 500, Granted: []int64{granted / 2, granted / 2},
-				Denied: []int64{granted, 0}, Failed: []int64{0, failed},
+				Denied: []int64{granted, 0}, Failed: []int64{0, failed}, Local: []int64{0, 7},
 			},
 		}
 	}
@@ -41,7 +41,7 @@ func sample() *Result {
 	r := &Result{
 		Version: "v1.2.3",
 		Settings: Settings{
-			Path: "session", Callers: 128, Keys: 100, Distribution: "zipf", Loop: "open", OfferedRate: 50_000,
+			Path: "client", OnLoss: "open", Callers: 128, Keys: 100, Distribution: "zipf", Loop: "open", OfferedRate: 50_000,
 			Arrivals: "poisson", LimitRate: 1000, LimitBurst: 2000, SlackMS: 6000, Rounds: 2, WarmupMS: 1000,
 			LengthMS: 1000, Nodes: 3, Processor: 2, Platform: "linux/amd64",
 		},

@@ -37,6 +37,7 @@ type Settings struct {
 	Loop         string  `json:"loop"`
 	OfferedRate  float64 `json:"offered_per_second"`
 	Arrivals     string  `json:"arrivals"`
+	OnLoss       string  `json:"on_quorum_loss"`
 	LimitRate    int64   `json:"limit_per_second"`
 	LimitBurst   int64   `json:"limit_burst"`
 	// SlackMS is the limit's slack (G2) in milliseconds.
@@ -60,9 +61,12 @@ type Round struct {
 // Side is one side of one round. Latencies are in milliseconds, in an open loop
 // from the intended start.
 type Side struct {
-	Granted            int64   `json:"granted"`
-	Denied             int64   `json:"denied"`
-	Failed             int64   `json:"failed"`
+	Granted int64 `json:"granted"`
+	Denied  int64 `json:"denied"`
+	Failed  int64 `json:"failed"`
+	// Local counts decisions that the client made by itself. They are among the
+	// granted and denied ones.
+	Local              int64   `json:"local"`
 	Backlog            int64   `json:"backlog"`
 	Seconds            float64 `json:"seconds"`
 	DecisionsPerSecond float64 `json:"decisions_per_second"`
@@ -94,6 +98,7 @@ type Timeline struct {
 	Granted []int64 `json:"granted"`
 	Denied  []int64 `json:"denied"`
 	Failed  []int64 `json:"failed"`
+	Local   []int64 `json:"local"`
 }
 
 // Summary is one side over all rounds.
@@ -101,6 +106,7 @@ type Summary struct {
 	Granted            int64        `json:"granted"`
 	Denied             int64        `json:"denied"`
 	Failed             int64        `json:"failed"`
+	Local              int64        `json:"local"`
 	Backlog            int64        `json:"backlog"`
 	DecisionsPerSecond stat.Spread  `json:"decisions_per_second"`
 	GrantsPerSecond    stat.Spread  `json:"grants_per_second"`
@@ -179,6 +185,7 @@ func summarize(rounds []Round, side func(*Round) *Side) (s Summary) {
 		s.Granted += one.Granted
 		s.Denied += one.Denied
 		s.Failed += one.Failed
+		s.Local += one.Local
 		s.Backlog += one.Backlog
 		known = known && one.CPU != nil
 	}

@@ -41,6 +41,9 @@ func (r *Result) rows() []row {
 	add("grants/s", func(s *Summary) string { return spread(s.GrantsPerSecond, "") }, false)
 	add("denied", func(s *Summary) string { return grouped(s.Denied) }, false)
 	add("failed", func(s *Summary) string { return grouped(s.Failed) }, true)
+	if r.Settings.Path == "client" {
+		add("decided by the client itself", func(s *Summary) string { return grouped(s.Local) }, false)
+	}
 	if r.Settings.OfferedRate > 0 {
 		add("due and not answered at the end", func(s *Summary) string { return grouped(s.Backlog) }, true)
 	}

@@ -41,7 +41,9 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	o.Config = contention.Default()
 	c := &o.Config
 	flags.StringVar(&o.path, "path", string(c.Path),
-		"how callers ask, by `name`: unary, or session, which all of them share")
+		"how callers ask, by `name`: unary; session, which all share; client, which does all that it does for users")
+	flags.StringVar(&c.OnLoss, "on-quorum-loss", c.OnLoss,
+		"what a client does while nobody answers, by `name`: open, closed")
 	flags.IntVar(&c.Callers, "callers", c.Callers, "how `many` ask at the same time, 1 to 10000")
 	flags.IntVar(&c.Keys, "keys", c.Keys, "how `many` keys they ask for, 1 to 100000")
 	flags.StringVar(&o.distribution, "distribution", string(c.Distribution),
