@@ -61,6 +61,13 @@ failover: ## What 20 leader kills and 3 restarts of everything cost, and that no
 	go run ./bench/figures failover
 	go run ./bench/figures restart
 
+SEEDS ?= 500
+sim: ## Simulations: SEEDS of them (default 500), or one with its trace: make sim SEED=17 (TRAP=T5: with a known mistake)
+	tools/check.sh sim $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(TRAP),-trap $(TRAP))
+
+sim-long: ## Simulations for a night: 20,000 seeds, other ones each day
+	tools/check.sh sim -first $(or $(FIRST),$(shell date +%Y%m%d)00000) -seeds $(or $(LONG),20000)
+
 lint: $(GOLANGCI) ## golangci-lint, with the linters that .golangci.yml names
 	$(GOLANGCI) run ./...
 

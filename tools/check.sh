@@ -5,6 +5,7 @@
 #   race                  under the race detector: packages that start goroutines
 #   fuzz [DURATION]       every fuzz target for DURATION (default 10s)
 #   determinism           the state machine's hashes on 386 and arm64
+#   sim [FLAG...]         simulations (flags of bench/sim/run; default: 500 seeds)
 #   test                  every test once (where goroutines are, under the race
 #                         detector), fuzz and determinism; says what was skipped
 #
@@ -138,6 +139,15 @@ determinism() {
   fi
 }
 
+# sim prints the commit with the seeds: a seed is one run of one commit.
+sim() {
+  local commit
+  commit=$(git describe --always --dirty 2>/dev/null || echo unknown)
+  mkdir -p .tools
+  go build -o .tools/sim ./bench/sim/run
+  .tools/sim -commit "$commit" "$@"
+}
+
 finish() {
   if [ "$skipped" -gt 0 ] && [ "${CI:-}" = true ]; then
     echo "$skipped steps were skipped, which CI does not allow"
@@ -153,6 +163,7 @@ unit | race | determinism)
 fuzz) fuzz "${2:-10s}" ;;
 fuzz_one) fuzz_one "$2" "$3" ;;
 race_packages | fuzz_targets) "$1" ;;
+sim) sim "${@:2}" ;;
 run) runtests "${@:2}" ;;
 test)
   # Every test runs once: where goroutines are, under the race detector.
@@ -164,7 +175,7 @@ test)
   say "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s; $skipped steps skipped"
   ;;
 *)
-  sed -n '2,12s/^# \{0,1\}//p' "$0"
+  sed -n '2,13s/^# \{0,1\}//p' "$0"
   exit 2
   ;;
 esac

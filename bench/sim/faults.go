@@ -17,7 +17,7 @@ func (w *World) weather() time.Duration {
 	w.network.Repeat = 10 + s.Rand.IntN(100)
 	w.stalls = s.Chance(2)
 	faults := []func(){
-		w.transfer, w.crash, w.crashAll, w.sleepNode, w.sleepClients, w.isolate, w.split, w.loseQuorum,
+		w.transfer, w.relay, w.crash, w.crashAll, w.sleepNode, w.sleepClients, w.isolate, w.split, w.loseQuorum,
 		w.cutClient, w.change,
 	}
 	// Each run has a few kinds of faults, so that the rare ones meet.
@@ -84,6 +84,24 @@ func (w *World) transfer() {
 	}
 }
 
+// relay lets a leader hang over a batch that it has stamped, another lead
+// meanwhile, and the first again when the batch comes through (T4).
+func (w *World) relay() {
+	first, second := w.leader(), w.anyNode()
+	d := w.stage.Between(2*time.Second, 5*time.Second)
+	w.stage.Trace("%s is to hang for %v, %s to lead meanwhile", first.host.Name, d, second.host.Name)
+	first.hang = d
+	stand := func(n *node) func() {
+		return func() {
+			if n.host.Runs() {
+				n.member.Campaign()
+			}
+		}
+	}
+	w.stage.At(nil, w.stage.Between(d/8, d/4), stand(second))
+	w.stage.At(nil, w.stage.Between(d/2, d-d/8), stand(first))
+}
+
 func (w *World) crash() { w.kill(w.victim(), w.stage.Between(200*time.Millisecond, 6*time.Second)) }
 
 // crashAll ends a majority, or everybody.
@@ -111,8 +129,13 @@ func (w *World) suspend(h *stage.Host, d time.Duration) {
 	h.Suspend(d, stops)
 }
 
+// sleepNode suspends a node, often for less time than it takes to be replaced.
 func (w *World) sleepNode() {
-	w.suspend(w.victim().host, w.stage.Between(100*time.Millisecond, 6*time.Second))
+	d := w.stage.Between(50*time.Millisecond, 600*time.Millisecond)
+	if w.stage.Chance(2) {
+		d = w.stage.Between(500*time.Millisecond, 6*time.Second)
+	}
+	w.suspend(w.victim().host, d)
 }
 
 // sleepClients suspends some clients and wakes them together.

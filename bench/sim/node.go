@@ -39,6 +39,8 @@ type node struct {
 	queue   []*call
 	// flight is the batch that is being proposed: one at a time.
 	flight *flight
+	// hang is how long the next batch takes to be handed over.
+	hang time.Duration
 	// stamped is when the last batch was stamped, on the own clock.
 	stamped time.Duration
 	// led is when it last knew of a leader.
@@ -91,7 +93,7 @@ func (n *node) elapsed() time.Duration {
 func (n *node) start() {
 	n.life++
 	n.serving, n.queue, n.flight, n.lastWall = 0, nil, nil, 0
-	n.led = n.host.Boot()
+	n.led, n.hang = n.host.Boot(), 0
 	n.memory = make(map[string]*logv1.AcquireResult)
 	n.clock = clock.New(n.elapsed)
 	n.member.Start()
@@ -167,9 +169,15 @@ func (n *node) propose(calls []*call) {
 	f.payload = payload
 	n.flight, n.stamped = f, n.host.Boot()
 	n.world.judge.Stamped(f.stamp)
+	hang := n.hang
+	n.hang = 0
 	if n.world.stalls && n.world.stage.Chance(150) {
+		hang = n.world.stage.Between(time.Second/2, 4*time.Second)
+	}
+	if hang > 0 {
 		n.world.stats.Stalled++
-		n.world.stage.At(n.host, n.world.stage.Between(time.Second/2, 4*time.Second), func() { n.handOver(f) })
+		n.world.stage.Trace("%s stamps %v and hangs for %v", n.host.Name, time.Duration(f.stamp.Stamp), hang)
+		n.world.stage.At(n.host, hang, func() { n.handOver(f) })
 		return
 	}
 	n.handOver(f)

@@ -29,10 +29,10 @@ type Options struct {
 
 // Stats count what happened in a run. A run in which little happens shows little.
 type Stats struct {
-	Entries, Operations, Requests, Repeats               int
-	Granted, Denied, Abandoned, Settled, Renewed         int
-	Elections, Installs, Snapshots, Crashes, Restarts    int
-	Suspensions, Cuts, Losses, Stalled, Incidents, Local int
+	Entries, Operations, Requests, Repeats                      int
+	Granted, Denied, Abandoned, Settled, Renewed                int
+	Elections, Installs, Snapshots, Crashes, Restarts           int
+	Suspensions, Cuts, Losses, Stalled, Stale, Incidents, Local int
 }
 
 // Add adds what happened in another run.

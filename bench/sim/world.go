@@ -162,6 +162,9 @@ func (w *World) applied(n *node, c *judge.Committed) {
 	w.last = c.Index
 	w.stats.Entries++
 	w.stats.Operations += len(c.Results)
+	if c.Stamp.Term != c.Term {
+		w.stats.Stale++
+	}
 	w.stage.Trace("entry %d of term %d by n%d, stamp %v, now %v: %v", c.Index, c.Term, c.Stamp.Node,
 		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
 	w.judge.Commit(c)
