@@ -32,6 +32,8 @@ type NodesConfig struct {
 	// Wrap goes in front of the command of a node, such as strace with its
 	// arguments. Index counts from 0. Nil: nothing.
 	Wrap func(index int) []string
+	// Host is the IP address of a node. Nil: 127.0.0.1 for all.
+	Host func(index int) string
 	// Args go behind the arguments of every node.
 	Args []string
 	// Log receives what the nodes print. Nil: discarded.
@@ -65,6 +67,12 @@ func StartNodes(config NodesConfig) (*Nodes, error) {
 	ports, err := freePorts(3 * config.Count)
 	if err != nil {
 		return nil, err
+	}
+	if config.Host != nil {
+		for i, address := range ports {
+			_, port, _ := net.SplitHostPort(address)
+			ports[i] = net.JoinHostPort(config.Host(i/3), port)
+		}
 	}
 	n := &Nodes{config: config, log: &lockedWriter{w: config.Log}}
 	for i := range config.Count {
