@@ -61,6 +61,9 @@ failover: ## What 20 leader kills and 3 restarts of everything cost, and that no
 	go run ./bench/figures failover
 	go run ./bench/figures restart
 
+soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once (half an hour)
+	go run ./bench/soak
+
 SEEDS ?= 500
 sim: ## Simulations: SEEDS of them (default 500), or one with its trace: make sim SEED=17 (TRAP=T5: with a known mistake)
 	tools/check.sh sim $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(TRAP),-trap $(TRAP))
@@ -118,4 +121,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults bench failover lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover lint lint-proto verify ci clean help
