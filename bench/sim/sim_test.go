@@ -111,6 +111,7 @@ func TestTraps(t *testing.T) {
 		"G2_a_holder_spends_twice":                sim.DoubleSpend,
 		"G3_only_the_first_charge_is_debited":     sim.HalfGrant,
 		"G7_a_denial_costs_a_token":               sim.CostlyDenial,
+		"G7_a_denial_asks_for_too_little":         sim.EarlyHint,
 		"G9_one_node_differs":                     sim.Diverging,
 		"A20_a_report_is_forgotten":               sim.LostReport,
 	} {

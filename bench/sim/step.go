@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"time"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
 
 // stepwise says whether a trap is about single operations.
 func (t Trap) stepwise() bool {
-	return t == NoTombstone || t == CostlyDenial || t == HalfGrant || t == DoubleRefund
+	return t == NoTombstone || t == CostlyDenial || t == EarlyHint || t == HalfGrant || t == DoubleRefund
 }
 
 // step applies an entry with one operation as a trap would have it.
@@ -22,9 +24,13 @@ func (r *replica) step(index uint64, entry *logv1.Entry) *logv1.Result {
 	results, _ := r.Apply(index, entry)
 	r.note(entry, results)
 	result := results[0]
-	if denials := result.GetAcquire().GetDenials(); r.trap == CostlyDenial && len(denials) > 0 {
-		d := denials[0]
-		r.adjust(index, &logv1.Adjust{Limit: d.GetLimit(), Key: d.GetKey(), Dimension: d.GetDimension()}, -1)
+	for _, d := range result.GetAcquire().GetDenials() {
+		switch {
+		case r.trap == CostlyDenial:
+			r.adjust(index, &logv1.Adjust{Limit: d.GetLimit(), Key: d.GetKey(), Dimension: d.GetDimension()}, -1)
+		case r.trap == EarlyHint && d.GetRetryAfter() > 0:
+			d.RetryAfter = max(1, d.GetRetryAfter()-int64(time.Millisecond))
+		}
 	}
 	if lease := result.GetLease(); r.trap == DoubleRefund && !lease.GetRepeated() {
 		for _, s := range lease.GetSettlements() {

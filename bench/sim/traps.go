@@ -55,6 +55,8 @@ const (
 	HalfGrant Trap = "half-grant"
 	// CostlyDenial: a denial takes a token.
 	CostlyDenial Trap = "costly-denial"
+	// EarlyHint: a denial asks for a millisecond too little.
+	EarlyHint Trap = "early-hint"
 	// Diverging: a node applies an entry a nanosecond later than the others.
 	Diverging Trap = "diverging"
 	// LostReport: a client takes a report for booked that nobody has answered.
@@ -86,6 +88,7 @@ func Traps() []Seeded {
 		{DoubleSpend, "G2"},
 		{HalfGrant, "G3"},
 		{CostlyDenial, "G7"},
+		{EarlyHint, "G7"},
 		{Diverging, "G9"},
 		{LostReport, "reports"},
 	}

@@ -50,7 +50,8 @@ func (s *spending) spend(n int64) (over int64) {
 // shareSlack is how long a client may take to find that nobody answers.
 const shareSlack = 3 * time.Second
 
-// Watch bounds what may be spent of a limit without keys.
+// Watch bounds what may be spent of a key of a limit; the key is empty where it has
+// none.
 func (j *Judge) Watch(limit *logv1.Limit, key string) {
 	for _, d := range limit.GetDimensions() {
 		slack := limit.GetLease() + units*d.GetMaxOpen()/d.GetAmount() + 1
