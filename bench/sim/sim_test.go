@@ -26,7 +26,7 @@ func commit(t *testing.T) string {
 // around it.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(60)
+	seeds := uint64(40)
 	if testing.Short() {
 		seeds = 15
 	}
