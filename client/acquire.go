@@ -7,7 +7,7 @@ import (
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/client/failopen"
-	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/client/lesson"
 )
 
 // localLife is for how long a lease is good that the client granted by itself.
@@ -94,48 +94,23 @@ func (c *Client) decide(r *Request) *Decision {
 	return d
 }
 
-// learn keeps what an answer says about deciding without the authority, and
-// counts what it granted for the retry budget.
+// learn keeps what an answer says, and counts what it granted for the retry
+// budget.
 func (c *Client) learn(r *Request, answer *quorleasev1.AcquireResponse) {
-	now := time.Now()
 	if answer.GetDecision() == quorleasev1.Decision_GRANTED && !answer.GetRepeatedRequest() {
-		c.machine.Count(now, r.Client, 1, min(1, int64(r.Attempt)))
+		c.machine.Count(time.Now(), r.Client, 1, min(1, int64(r.Attempt)))
 	}
-	news := answer.GetFallbacks()
+	c.keep(r.Client, answer.GetFallbacks())
+}
+
+// keep keeps what an answer says about deciding without the authority.
+func (c *Client) keep(client string, news *quorleasev1.Fallbacks) {
 	if news == nil {
 		return
 	}
-	lesson := failopen.Lesson{Client: r.Client, Revision: news.GetRevision()}
-	for _, f := range news.GetLimits() {
-		lesson.Limits = append(lesson.Limits, fallbackOf(f))
-	}
-	if rule := news.GetRetries(); rule != nil {
-		lesson.Retries = &retry.Rule{
-			MaxRetries: rule.GetMaxRetries(), MaxFraction: rule.GetMaxFractionBp(), MinRequests: rule.GetMinRequests(),
-			Window: durationOf(rule.GetWindow()), RetryAfter: durationOf(rule.GetRetryAfter()),
-		}
-	}
 	// What can't be used is left out, and what was known of it stays: a newer node
 	// may say things that this client does not understand.
-	if c.machine.Learn(now, lesson) == nil {
+	if c.machine.Learn(time.Now(), lesson.Of(client, news)) == nil {
 		c.learnt.Store(true)
 	}
-}
-
-func fallbackOf(f *quorleasev1.Fallback) failopen.Fallback {
-	out := failopen.Fallback{Limit: f.GetLimit(), SharePPM: f.SharePpm, Unlimited: f.GetUnlimited()}
-	switch f.GetMode() {
-	case quorleasev1.FallbackMode_SHARE_ON_LOSS:
-		out.Mode = failopen.Share
-	case quorleasev1.FallbackMode_CLOSED_ON_LOSS:
-		out.Mode = failopen.Closed
-	case quorleasev1.FallbackMode_OPEN_ON_LOSS, quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED:
-		out.Mode = failopen.Open
-	}
-	for _, d := range f.GetDimensions() {
-		out.Dimensions = append(out.Dimensions, failopen.Dimension{
-			Name: d.GetName(), Amount: d.GetAmount(), Interval: durationOf(d.GetInterval()), Burst: d.GetBurst(),
-		})
-	}
-	return out
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/members"
+	"github.com/quorlease/quorlease/client/names"
 	"github.com/quorlease/quorlease/fsm/retry"
 )
 
@@ -94,8 +95,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.Client == "" {
-		fail("client: missing: 1 to %d bytes", clientMax)
-	} else if problem := clientProblem(c.Client); problem != "" {
+		fail("client: missing: 1 to %d bytes", names.ClientMax)
+	} else if problem := names.ClientProblem(c.Client); problem != "" {
 		fail("client: %s", problem)
 	}
 	if c.Deadline != 0 && (c.Deadline < deadlineMin || c.Deadline > deadlineMax) {

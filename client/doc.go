@@ -1,7 +1,9 @@
 // Package client asks a Quorlease authority for decisions, and goes on deciding
 // when nobody answers.
 //
-// Acquire decides one request: it always answers within its deadline (G8).
+// Acquire decides one request: it always answers within its deadline (G8). A
+// Limiter answers from leases of tokens that it holds, in nanoseconds, in the
+// manner of golang.org/x/time/rate.
 //
 // A client finds all nodes from any one of them and asks a healthy one. An
 // election costs callers a wait, never an error. When no node grants and no

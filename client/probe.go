@@ -17,8 +17,8 @@ const (
 	// probeMin and probeMax are the pauses between probes: they grow while nobody
 	// answers, and are short again once somebody does, so that a client is back
 	// within a second or two.
-	probeMin = 50 * time.Millisecond
-	probeMax = 400 * time.Millisecond
+	probeMin = 20 * time.Millisecond
+	probeMax = 250 * time.Millisecond
 )
 
 // probe asks the authority for as long as there is doubt about it: it finds out

@@ -2,19 +2,14 @@ package client
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/quorlease/quorlease/client/block"
+	"github.com/quorlease/quorlease/client/names"
 )
 
 // Bounds of one request: those of the protocol. They are checked here because a
 // client that decides by itself has to refuse the same that a node refuses.
 const (
-	clientMax  = 256
-	keyMax     = 512
-	nameMax    = 63
 	chargesMax = 16
 	usagesMax  = 64
 )
@@ -31,13 +26,13 @@ func (e *BadRequestError) Error() string { return e.Field + ": " + e.Problem }
 
 // check is nil where the request can be asked, or its first problem.
 func (r *Request) check() error {
-	if problem := clientProblem(r.Client); problem != "" {
+	if problem := names.ClientProblem(r.Client); problem != "" {
 		return &BadRequestError{"client", problem}
 	}
-	if problem := nameProblem(r.Class, dimensionRune); r.Class != "" && problem != "" {
+	if problem := names.DimensionProblem(r.Class); r.Class != "" && problem != "" {
 		return &BadRequestError{"class", problem}
 	}
-	if r.LeaseID != "" && !isLeaseID(r.LeaseID) {
+	if r.LeaseID != "" && !names.IsLeaseID(r.LeaseID) {
 		return &BadRequestError{"lease_id", fmt.Sprintf("%.80q is not 32 lower-case hex digits", r.LeaseID)}
 	}
 	return checkCharges(r.Charges)
@@ -69,13 +64,13 @@ func checkCharges(charges []Charge) error {
 
 // problem is what is wrong with what a charge names.
 func (c *Charge) problem() (field, problem string) {
-	if problem := nameProblem(c.Limit, limitRune); problem != "" {
+	if problem := names.LimitProblem(c.Limit); problem != "" {
 		return "limit", problem
 	}
-	if problem := keyProblem(c.Key); problem != "" {
+	if problem := names.KeyProblem(c.Key); problem != "" {
 		return "key", problem
 	}
-	return "dimension", nameProblem(c.Dimension, dimensionRune)
+	return "dimension", names.DimensionProblem(c.Dimension)
 }
 
 func checkUsage(used []Usage) error {
@@ -88,53 +83,9 @@ func checkUsage(used []Usage) error {
 				fmt.Sprintf("used[%d].used", i), fmt.Sprintf("%d is out of range 0..%d", u.Used, int64(block.TokensMax)),
 			}
 		}
-		if problem := nameProblem(u.Dimension, dimensionRune); problem != "" {
+		if problem := names.DimensionProblem(u.Dimension); problem != "" {
 			return &BadRequestError{fmt.Sprintf("used[%d].dimension", i), problem}
 		}
 	}
 	return nil
-}
-
-func clientProblem(s string) string {
-	if len(s) > clientMax || !printable(s) {
-		return fmt.Sprintf("%.80q is not 1 to %d bytes of UTF-8 without control characters", s, clientMax)
-	}
-	return ""
-}
-
-func keyProblem(s string) string {
-	if len(s) > keyMax || !printable(s) {
-		return fmt.Sprintf("%.80q is not 1 to %d bytes of UTF-8 without control characters", s, keyMax)
-	}
-	return ""
-}
-
-func printable(s string) bool {
-	return utf8.ValidString(s) && strings.IndexFunc(s, unicode.IsControl) < 0
-}
-
-// limitRune says which characters the name of a limit has, first ones and
-// others; dimensionRune likewise.
-func limitRune(r rune, first bool) bool {
-	return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || !first && (r == '_' || r == '.' || r == '-')
-}
-
-func dimensionRune(r rune, first bool) bool {
-	return r >= 'a' && r <= 'z' || !first && (r == '_' || r >= '0' && r <= '9')
-}
-
-func nameProblem(s string, legal func(r rune, first bool) bool) string {
-	if s == "" || len(s) > nameMax {
-		return fmt.Sprintf("%.80q is not 1 to %d characters", s, nameMax)
-	}
-	for i, r := range s {
-		if !legal(r, i == 0) {
-			return fmt.Sprintf("%.80q may not have %q there", s, r)
-		}
-	}
-	return ""
-}
-
-func isLeaseID(s string) bool {
-	return len(s) == 32 && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -15,7 +15,7 @@ const (
 	growth = 4
 	// share is which part of what the authority said is left one block may take at
 	// most: other clients want some of it too.
-	share = 4
+	share = 2
 	// pace is the shortest time over which demand is measured.
 	pace = 10 * time.Millisecond
 	// life is taken for the life of a lease before one was seen.
@@ -72,18 +72,14 @@ func (s *Size) Observe(now time.Duration, spent int64) {
 // left in the bucket; below 0 is unknown.
 func (s *Size) Granted(n, free int64, ttl time.Duration) {
 	s.last, s.life = max(1, n), Life(ttl)
-	s.learn(free)
-}
-
-// Denied says that n tokens were refused, with free tokens left in the bucket;
-// below 0 is unknown. The next ask is smaller.
-func (s *Size) Denied(n, free int64) {
-	s.last = max(1, n/2/growth)
-	s.learn(free)
-}
-
-func (s *Size) learn(free int64) {
 	s.known, s.free = free >= 0, max(0, free)
+}
+
+// Denied says that n tokens were refused. The next ask is smaller. How many were
+// left then says nothing about when it is asked.
+func (s *Size) Denied(n int64) {
+	s.last = max(1, n/2/growth)
+	s.known = false
 }
 
 // Next is how many tokens to ask for when somebody waits for need tokens, 0

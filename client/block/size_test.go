@@ -46,11 +46,11 @@ func TestSizeIsBounded(t *testing.T) {
 	}{
 		{"by_the_last_block", func(s *Size) { s.Granted(100, -1, 5*time.Second) }, 0, 400},
 		{"by_the_life_of_a_lease", func(s *Size) { s.Granted(1000, -1, time.Second) }, 0, 1998},
-		{"by_what_is_left", func(s *Size) { s.Granted(1000, 80, 5*time.Second) }, 0, 20},
+		{"by_what_is_left", func(s *Size) { s.Granted(1000, 80, 5*time.Second) }, 0, 40},
 		{"at_least_1", func(s *Size) { s.Granted(1000, 0, 5*time.Second) }, 0, 1},
 		{"at_least_the_need", func(s *Size) { s.Granted(1000, 0, 5*time.Second) }, 7, 7},
-		{"smaller_after_a_refusal", func(s *Size) { s.Denied(1000, -1) }, 0, 500},
-		{"1_after_a_refusal_of_1", func(s *Size) { s.Denied(1, 0) }, 0, 1},
+		{"smaller_after_a_refusal", func(s *Size) { s.Denied(1000) }, 0, 500},
+		{"4_after_a_refusal_of_1", func(s *Size) { s.Denied(1) }, 0, 4},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := hot()
@@ -79,7 +79,7 @@ func TestSizeStaysInBounds(t *testing.T) {
 			if rapid.Bool().Draw(t, "granted") {
 				s.Granted(next, free, time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "ttl")))
 			} else {
-				s.Denied(next, free)
+				s.Denied(next)
 			}
 		}
 	})

@@ -1,18 +1,13 @@
 package client
 
 import (
-	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/incident"
 )
-
-// alertKind is the name of the incident everywhere: event, log line, metric
-// rule, page.
-const alertKind = "FailOpenStarted"
 
 // quietMax is how long callers may be answered locally before anybody is told,
 // where nothing says that the quorum is lost: an election takes less, and pages
@@ -65,31 +60,7 @@ func isLoss(s failopen.Signal) bool { return s == failopen.NoQuorum || s == fail
 
 // incident is the alert about the incident that lasts, or that ended just now.
 func (c *Client) incident(now time.Time, over bool) alert.Alert {
-	s := c.machine.Summary(now)
-	a := alert.Alert{
-		Kind: alertKind, Name: c.config.Client, ID: c.sessionID + "-" + strconv.FormatUint(s.Number, 10),
-		Severity: alert.Critical, Started: s.Started, Ended: s.Ended, Resolved: over,
-		Labels: map[string]string{"cause": c.alarm.cause.String()},
-		Values: map[string]string{
-			"admitted": strconv.FormatInt(s.Admitted, 10), "refused": strconv.FormatInt(s.Refused, 10),
-		},
-	}
-	for _, spent := range s.Spent {
-		name := spent.Limit + "/" + spent.Dimension
-		a.Values["tokens "+name] = strconv.FormatInt(spent.Tokens, 10)
-		if spent.Bounded {
-			a.Values["worst "+name] = strconv.FormatInt(spent.Worst, 10)
-		}
-	}
-	switch {
-	case a.Resolved:
-		a.Text = fmt.Sprintf("The authority answers again; %d requests were admitted and %d refused without it.",
-			s.Admitted, s.Refused)
-	case c.learnt.Load():
-		a.Text = "Nobody answers: requests are decided by the rules that the authority gave before."
-	default:
-		a.Labels["rules"] = "static"
-		a.Text = "Nobody answers, and nobody has since this client started: requests are decided by its own static defaults."
-	}
-	return a
+	return incident.Alert(c.machine.Summary(now), incident.Client{
+		Name: c.config.Client, SessionID: c.sessionID, Learnt: c.learnt.Load(), Cause: c.alarm.cause, Over: over,
+	})
 }
