@@ -23,11 +23,13 @@ const (
 	Session Path = "session"
 	// Client: all callers share one client, with all that it does beside asking.
 	Client Path = "client"
+	// Limiter: permits from blocks of tokens that one client holds.
+	Limiter Path = "limiter"
 )
 
 // paths are all of them. What a new one needs is an asker in authority.asker, and
 // what its echo is in echoSide.asker.
-var paths = []Path{Unary, Session, Client}
+var paths = []Path{Unary, Session, Client, Limiter}
 
 func pathNames() []string {
 	names := make([]string, len(paths))

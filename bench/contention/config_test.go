@@ -22,7 +22,7 @@ func TestValidate(t *testing.T) {
 		t.Errorf("the default: %v", err)
 	}
 	for want, change := range map[string]func(*Config){
-		`--path "fax" is none of unary, session, client`:       func(c *Config) { c.Path = "fax" },
+		`--path "fax" is none of unary, session, client, limiter`:       func(c *Config) { c.Path = "fax" },
 		`--on-quorum-loss "ajar" is none of open, closed`:      func(c *Config) { c.OnLoss = "ajar" },
 		`--callers 0 is outside 1 to 10000`:                    func(c *Config) { c.Callers = 0 },
 		`--keys 100001 is outside 1 to 100000`:                 func(c *Config) { c.Keys = 100_001 },

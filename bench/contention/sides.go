@@ -26,8 +26,12 @@ type authority struct {
 
 // newAuthority is the way that the path says.
 func newAuthority(c *Config, endpoints []string) (*authority, error) {
-	if c.Path == Client {
+	switch c.Path {
+	case Client:
 		return throughClient(c, endpoints)
+	case Limiter:
+		return throughLimiters(c, endpoints)
+	case Unary, Session:
 	}
 	l := newLink(c, endpoints)
 	return &authority{newAsker: func() asker { return &linkAsker{link: l} }, end: l.close}, nil

@@ -29,6 +29,7 @@ func parts() []part {
 	return []part{
 		byPath(contention.Session, "one session", 0.12, 12),
 		byPath(contention.Unary, "unary calls", 0.33, 0),
+		permits,
 	}
 }
 

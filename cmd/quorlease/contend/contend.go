@@ -41,7 +41,8 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	o.Config = contention.Default()
 	c := &o.Config
 	flags.StringVar(&o.path, "path", string(c.Path),
-		"how callers ask, by `name`: unary; session, which all share; client, which does all that it does for users")
+		"how callers ask, by `name`: unary; session, which all share; client, with all that it does for users; limiter, "+
+			"which spends blocks of tokens that a client holds")
 	flags.StringVar(&c.OnLoss, "on-quorum-loss", c.OnLoss,
 		"what a client does while nobody answers, by `name`: open, closed")
 	flags.IntVar(&c.Callers, "callers", c.Callers, "how `many` ask at the same time, 1 to 10000")
