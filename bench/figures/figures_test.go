@@ -41,7 +41,8 @@ func TestPermitFigures(t *testing.T) {
 	if diff := cmp.Diff(want, got.String()); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
 	}
-	if say := "permit from a held lease, on two processors: 80 ns 0.8 is not ≤ 0.6"; missed == nil || missed.Error() != say {
+	say := "permit from a held lease, on two processors: 80 ns 0.8 is not ≤ 0.6"
+	if missed == nil || missed.Error() != say {
 		t.Errorf("missed %v, want %s", missed, say)
 	}
 	if _, err := permitFigures([]measurements{{}}); err == nil {

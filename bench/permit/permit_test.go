@@ -70,36 +70,40 @@ func limiter(b *testing.B) *client.Limiter {
 // allow is what both sides have.
 type allow interface{ Allow() bool }
 
-func sides(b *testing.B, run func(b *testing.B, a allow)) {
-	b.Helper()
-	b.Run("quorlease", func(b *testing.B) { run(b, limiter(b)) })
-	b.Run("rate", func(b *testing.B) { run(b, rate.NewLimiter(rate.Limit(1e12), 1<<40)) })
-}
+func beside() allow { return rate.NewLimiter(rate.Limit(1e12), 1<<40) }
 
 // BenchmarkAlone is one caller.
 func BenchmarkAlone(b *testing.B) {
-	sides(b, func(b *testing.B, a allow) {
-		b.ReportAllocs()
-		for b.Loop() {
-			if !a.Allow() {
-				b.Fatal("refused")
-			}
+	b.Run("quorlease", func(b *testing.B) { alone(b, limiter(b)) })
+	b.Run("rate", func(b *testing.B) { alone(b, beside()) })
+}
+
+func alone(b *testing.B, a allow) {
+	b.Helper()
+	b.ReportAllocs()
+	for b.Loop() {
+		if !a.Allow() {
+			b.Fatal("refused")
 		}
-	})
+	}
 }
 
 // BenchmarkTogether is one caller a processor, all of one limiter.
 func BenchmarkTogether(b *testing.B) {
-	sides(b, func(b *testing.B, a allow) {
-		b.ReportAllocs()
-		b.ResetTimer()
-		b.RunParallel(func(pb *testing.PB) {
-			for pb.Next() {
-				if !a.Allow() {
-					b.Error("refused")
-				}
+	b.Run("quorlease", func(b *testing.B) { together(b, limiter(b)) })
+	b.Run("rate", func(b *testing.B) { together(b, beside()) })
+}
+
+func together(b *testing.B, a allow) {
+	b.Helper()
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			if !a.Allow() {
+				b.Error("refused")
 			}
-		})
+		}
 	})
 }
 
