@@ -11,6 +11,7 @@ import (
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/clock"
 	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/incident"
 	"github.com/quorlease/quorlease/client/members"
 )
 
@@ -32,7 +33,12 @@ type Client struct {
 	// patience is the shortest deadline that calls missed in this incident, in
 	// nanoseconds: an answer that takes longer is none (see probe).
 	patience atomic.Int64
-	alarm    alarm
+	// alarm says when somebody is told of an incident; its lock orders what the
+	// machine says.
+	alarm struct {
+		sync.Mutex
+		incident.Alarm
+	}
 	// reportID is the session id that what was admitted is reported under. It
 	// changes when counts start over.
 	reportID atomic.Pointer[string]

@@ -210,8 +210,9 @@ func (s *soak) loseQuorums(ctx context.Context, times int, out io.Writer) error 
 		fmt.Fprintf(out, "loss %d: the node told after %s, the client after %s; over: the node %s, the client %s\n",
 			i+1, took[0], took[1], took[2], took[3])
 	}
-	fmt.Fprintf(out, "%d of %d quorum losses alerted and resolved in time; at the latest the node told after %s, the client after %s; "+
-		"over: the node %s, the client %s\n", times-len(problems), times, worst[0], worst[1], worst[2], worst[3])
+	fmt.Fprintf(out, "%d of %d quorum losses alerted and resolved in time\n", times-len(problems), times)
+	fmt.Fprintf(out, "at the latest the node told after %s, the client after %s; over: the node %s, the client %s\n",
+		worst[0], worst[1], worst[2], worst[3])
 	return errors.Join(problems...)
 }
 

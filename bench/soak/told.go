@@ -45,6 +45,14 @@ func newInbox() *inbox {
 func (b *inbox) url() string { return b.server.URL }
 func (b *inbox) close()      { b.server.Close() }
 
+// cause is named where an alert is one too many: of a lost quorum it is known.
+func cause(a alert.Alert) string {
+	if cause := a.Labels["cause"]; cause != "no quorum" && cause != "unreachable" {
+		return " " + cause
+	}
+	return ""
+}
+
 func (b *inbox) note(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -94,7 +102,7 @@ func startCalls(nodes *bench.Nodes, b *inbox) (*calls, error) {
 		if a.Resolved {
 			status = " resolved"
 		}
-		b.note(a.Kind + status)
+		b.note(a.Kind + status + cause(a))
 	})}}
 	for i := range nodes.Len() {
 		config.Endpoints = append(config.Endpoints, nodes.GRPC(i))
