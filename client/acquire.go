@@ -81,7 +81,7 @@ func (c *Client) decide(r *Request) *Decision {
 	})
 	d := &Decision{Granted: v.Admit, Source: Local}
 	if v.Admit {
-		wake(c.owing)
+		c.reporter.Owe()
 		d.Lease = Lease{ID: r.LeaseID, Charges: r.Charges, Ends: now.Add(localLife), Tracked: r.Track, Local: true}
 		return d
 	}

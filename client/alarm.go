@@ -30,6 +30,6 @@ func (c *Client) observe(began time.Time, s failopen.Signal) {
 	}
 	if change == failopen.Ended {
 		c.patience.Store(0)
-		wake(c.owing)
+		c.reporter.Owe()
 	}
 }

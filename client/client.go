@@ -13,6 +13,8 @@ import (
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/incident"
 	"github.com/quorlease/quorlease/client/members"
+	"github.com/quorlease/quorlease/client/report"
+	"github.com/quorlease/quorlease/client/session"
 )
 
 // ErrClosed: the client was closed.
@@ -39,11 +41,9 @@ type Client struct {
 		sync.Mutex
 		incident.Alarm
 	}
-	// reportID is the session id that what was admitted is reported under. It
-	// changes when counts start over.
-	reportID atomic.Pointer[string]
-	// doubt wakes the prober, owing the reporter; each holds one wish.
-	doubt, owing chan struct{}
+	reporter *report.Reporter
+	// doubt wakes the prober; it holds one wish.
+	doubt chan struct{}
 
 	decided [Local + 1]decided
 
@@ -73,19 +73,19 @@ func New(config Config) (*Client, error) {
 	}
 	c := &Client{
 		config: config, sessionID: newID(), machine: machine, clock: clock.New(),
-		doubt: make(chan struct{}, 1), owing: make(chan struct{}, 1),
+		doubt: make(chan struct{}, 1),
 	}
-	c.reportID.Store(&c.sessionID)
 	c.mu.limiters = make(map[*Limiter]struct{})
 	c.members, err = members.New(c.membersConfig())
 	if err != nil {
 		return nil, fmt.Errorf("client configuration: %w", err)
 	}
+	c.reporter = report.New(machine, c.members, session.Hello{Client: config.Client, SessionID: c.sessionID}, newID)
 	c.notifier = alert.New(alert.Config{Sinks: config.Alerts, OnFailure: c.undelivered})
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.joined.Go(func() { c.probe(ctx) })
-	c.joined.Go(func() { c.report(ctx) })
+	c.joined.Go(func() { c.reporter.Run(ctx) })
 	return c, nil
 }
 
@@ -122,7 +122,7 @@ func (c *Client) Close() error {
 		c.stop()
 		c.joined.Wait()
 		if !c.machine.Away() {
-			c.reportOnce(within)
+			c.reporter.Once(within)
 		}
 		c.failure = errors.Join(c.members.Close(), c.notifier.Close(within))
 	})

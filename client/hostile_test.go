@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/client"
+	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -55,7 +56,12 @@ func TestG2InTrouble(t *testing.T) {
 				defer cancel()
 				var clients []*client.Client
 				for range 3 {
-					c, l := w.limiter(client.LimiterConfig{Limit: "closed"})
+					// What is admitted locally is another test's.
+					c := w.client(func(c *client.Config) { c.Fallback.Mode = failopen.Closed })
+					l, err := c.Limiter(client.LimiterConfig{Limit: "closed"})
+					if err != nil {
+						t.Fatal(err)
+					}
 					clients = append(clients, c)
 					for range 4 {
 						private := rand.New(rand.NewPCG(random.Uint64(), 0))

@@ -20,10 +20,14 @@ type LimiterConfig struct {
 	// 2^53: demand decides. A single request for more is leased all the same.
 	BlockMax int64
 	// Patience is how long Allow, Reserve and Take wait for the authority when
-	// nothing is held and nothing is known, up to 1 h. Default Config.Deadline. While
-	// tokens are held they never wait.
+	// nothing is held and nothing is known, up to 1 h: then the limit's on_quorum_loss
+	// decides. Default 200 ms, or Config.Deadline where that is shorter. While tokens
+	// are held they never wait.
 	Patience time.Duration
 }
+
+// patience is how long a call waits that callers believe to be instant.
+const patience = 200 * time.Millisecond
 
 func (c *LimiterConfig) check() error {
 	charge := Charge{Limit: c.Limit, Key: c.Key, Dimension: c.Dimension, Amount: 1}
@@ -129,7 +133,7 @@ func (c *Client) Limiter(config LimiterConfig) (*Limiter, error) {
 		config.BlockMax = block.TokensMax
 	}
 	if config.Patience == 0 {
-		config.Patience = c.config.Deadline
+		config.Patience = min(c.config.Deadline, patience)
 	}
 	l := &Limiter{
 		client: c, config: config, wish: make(chan struct{}, 1),

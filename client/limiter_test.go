@@ -104,6 +104,32 @@ func TestLimiter(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestLimiterRefused(t *testing.T) {
+	t.Run("a_debt_is_waited_for", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c, l := w.limiter(client.LimiterConfig{Limit: "share"})
+			defer c.Close()
+			first := w.acquire(c, time.Second, client.Request{Track: true, Charges: []client.Charge{charge("share", 100)}})
+			if _, err := c.Settle(t.Context(), first.Lease, client.Usage{Dimension: "requests", Used: 200}); err != nil {
+				t.Fatal(err)
+			}
+			asked := w.Counts().Acquires
+			done := make(chan error)
+			for n := range 3 {
+				go func() { done <- l.WaitN(t.Context(), 10*(n+1)) }()
+			}
+			for range 3 {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			if n := w.Counts().Acquires - asked; n > 20 {
+				t.Errorf("asked %d times", n)
+			}
+		})
+	})
 	t.Run("an_unknown_limit", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c, l := w.limiter(client.LimiterConfig{Limit: "nosuch"})

@@ -276,14 +276,18 @@ func (l *Limiter) refused(n int64, r *quorleasev1.AcquireResponse) bool {
 		least = l.mu.queue[0].need
 	}
 	d := denialsOf(r.GetDenials())[0]
-	// Where the amount is the reason a smaller one may be granted.
-	if n > least && (d.Reason == "RATE" || d.Reason == "EXCEEDS_BURST") {
+	about := d.Reason == "RATE" || d.Reason == "EXCEEDS_BURST" || d.Reason == "DEBT"
+	// Where it is about the amount a smaller one may be granted, or sooner.
+	if n > least && about {
 		l.smaller = n / 2
 		if left >= 0 {
 			l.smaller = min(l.smaller, left)
 		}
 		l.smaller = max(l.smaller, least)
 		return true
+	}
+	if !about {
+		n = 1
 	}
 	l.smaller = 0
 	wait := failopen.Jitter(d.RetryAfter)

@@ -1,0 +1,139 @@
+// Package report tells the authority what a client admitted without it.
+package report
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/members"
+	"github.com/quorlease/quorlease/client/session"
+)
+
+const (
+	// reportMax is how many accounts one report has: the protocol's bound.
+	reportMax = 64
+	// reportTimeout bounds one report.
+	reportTimeout = 2 * time.Second
+	// reportPause is how long what is admitted gathers before it is reported, and
+	// the first pause after a report that failed.
+	reportPause    = 200 * time.Millisecond
+	reportPauseMax = 10 * time.Second
+	// reportSession is after how long without anything new the counts start over
+	// under another id: well before the authority forgets them, a day after they
+	// last grew, and would book them a second time. Not sooner, because what each id
+	// has reported is remembered for as long.
+	reportSession = time.Hour
+)
+
+// Reporter reports what a machine has admitted. It is safe for concurrent use.
+type Reporter struct {
+	machine *failopen.Machine
+	members *members.Members
+	client  string
+	newID   func() string
+	// id is the session id that is reported under. It changes when counts start
+	// over.
+	id    atomic.Pointer[string]
+	owing chan struct{}
+}
+
+// New returns the reporter of a client. Reports begin under the id that its
+// sessions have; newID draws further ones.
+func New(machine *failopen.Machine, m *members.Members, who session.Hello, newID func() string) *Reporter {
+	r := &Reporter{machine: machine, members: m, client: who.Client, newID: newID, owing: make(chan struct{}, 1)}
+	r.id.Store(&who.SessionID)
+	return r
+}
+
+// ID is the session id that is reported under now.
+func (r *Reporter) ID() string { return *r.id.Load() }
+
+// Owe says that there may be something to report. It never blocks.
+func (r *Reporter) Owe() {
+	select {
+	case r.owing <- struct{}{}:
+	default:
+	}
+}
+
+// Run reports what there is, whenever the authority answers, until ctx ends. The
+// counts are cumulative: a report that is lost or repeated does no harm (T35).
+func (r *Reporter) Run(ctx context.Context) {
+	quiet := time.NewTimer(reportSession)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-r.owing:
+		case <-quiet.C:
+			if r.machine.StartOver() {
+				id := r.newID()
+				r.id.Store(&id)
+			}
+			quiet.Reset(reportSession)
+			continue
+		case <-ctx.Done():
+			return
+		}
+		wait := reportPause
+		// While the client is away the end of the incident wakes this loop again.
+		for !r.machine.Away() && len(r.machine.Pending(1)) > 0 {
+			if !pause(ctx, wait/2+rand.N(wait)) {
+				return
+			}
+			if r.Once(ctx) {
+				wait = reportPause
+			} else {
+				wait = min(2*wait, reportPauseMax)
+			}
+		}
+		quiet.Reset(reportSession)
+	}
+}
+
+// Once reports what waits. It is false where something was not taken.
+func (r *Reporter) Once(ctx context.Context) bool {
+	for {
+		accounts := r.machine.Pending(reportMax)
+		if len(accounts) == 0 {
+			return true
+		}
+		if r.send(ctx, accounts) != nil {
+			return false
+		}
+		r.machine.Booked(accounts)
+	}
+}
+
+func (r *Reporter) send(ctx context.Context, accounts []failopen.Account) error {
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	s, node, err := r.members.Session(ctx)
+	if err != nil {
+		return err
+	}
+	request := &quorleasev1.ReportRequest{Client: r.client, SessionId: r.ID()}
+	for _, a := range accounts {
+		request.Admitted = append(request.Admitted, &quorleasev1.Admitted{
+			Limit: a.Limit, Key: a.Key, Dimension: a.Dimension, Class: a.Class, Tokens: a.Tokens,
+		})
+	}
+	_, err = quorleasev1.NewAdmissionClient(s.Conn()).Report(ctx, request)
+	r.members.Failed(node, err)
+	return err
+}
+
+// pause waits d, or until ctx ends; false then.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
