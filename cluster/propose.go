@@ -180,6 +180,7 @@ func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 	data, err := entry.Encode(&logv1.Entry{
 		Stamp:      int64(n.clock.Estimate()),
 		Wall:       start.UnixNano(),
+		Term:       term,
 		Operations: b.Operations(),
 	})
 	if err != nil {

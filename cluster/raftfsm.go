@@ -85,7 +85,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	if err := f.haltedBy(); err != nil {
 		return &applied{err: err}
 	}
-	e, err := f.decoder.Decode(log.Data)
+	e, err := f.decoder.Decode(log.Data, log.Term)
 	if err != nil {
 		return &applied{err: f.halt(fmt.Errorf("read log entry %d: %w", log.Index, err))}
 	}

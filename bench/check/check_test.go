@@ -193,7 +193,7 @@ func replayed(t *testing.T) *Replay {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Entry(index, data); err != nil {
+		if err := r.Entry(index, 0, data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -240,7 +240,7 @@ func TestReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.Entry(9, data); err != nil {
+		if err := r.Entry(9, 0, data); err != nil {
 			t.Fatal(err)
 		}
 		if h := r.History(); h.Takes != 1 || h.Closest != 8 || h.Broken != 0 || !h.Partial {
@@ -249,7 +249,7 @@ func TestReplay(t *testing.T) {
 	})
 	t.Run("what_is_no_entry", func(t *testing.T) {
 		t.Parallel()
-		if err := NewReplay().Entry(1, []byte("nonsense")); err == nil {
+		if err := NewReplay().Entry(1, 0, []byte("nonsense")); err == nil {
 			t.Error("no error")
 		}
 		if err := NewReplay().Restore(bytes.NewReader(nil)); err == nil {

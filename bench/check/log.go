@@ -67,9 +67,9 @@ func (r *Replay) Restore(state io.Reader) error {
 	return nil
 }
 
-// Entry applies one entry as it lies in the log.
-func (r *Replay) Entry(index uint64, data []byte) error {
-	e, err := r.decoder.Decode(data)
+// Entry applies one entry as it lies in the log, in its term.
+func (r *Replay) Entry(index, term uint64, data []byte) error {
+	e, err := r.decoder.Decode(data, term)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ type Visitor struct {
 	// begin with the first one. It is called at most once, before Entry.
 	Snapshot func(state io.Reader) error
 	// Entry gets every entry of operations, in order.
-	Entry func(index uint64, data []byte) error
+	Entry func(index, term uint64, data []byte) error
 }
 
 // Read tells visit what the node whose data directory dir is has stored, as far
@@ -67,7 +67,7 @@ func readSnapshot(path string, found extent, visit func(io.Reader) error) (uint6
 		ErrCorrupt, found.first, path)
 }
 
-func readEntries(path string, first, last uint64, visit func(uint64, []byte) error) (err error) {
+func readEntries(path string, first, last uint64, visit func(index, term uint64, data []byte) error) (err error) {
 	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: readOnly()})
 	if err != nil {
 		return logError(path, err)
@@ -81,7 +81,7 @@ func readEntries(path string, first, last uint64, visit func(uint64, []byte) err
 		if log.Type != raft.LogCommand {
 			continue
 		}
-		if err := visit(index, log.Data); err != nil {
+		if err := visit(index, log.Term, log.Data); err != nil {
 			return fmt.Errorf("read log %s: entry %d: %w", path, index, err)
 		}
 	}

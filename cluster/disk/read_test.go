@@ -24,7 +24,7 @@ func tell(dir string) (got told, err error) {
 			got.state = string(data)
 			return err
 		},
-		Entry: func(index uint64, data []byte) error {
+		Entry: func(index, _ uint64, data []byte) error {
 			if want := fmt.Sprintf("%0400d", index); string(data) != want {
 				return fmt.Errorf("data %.20q…", data)
 			}

@@ -37,10 +37,19 @@ func Encode(e *logv1.Entry) ([]byte, error) {
 // goroutine.
 type Decoder struct{ buffer []byte }
 
-// Decode returns the entry, which shares nothing with packed. The error is
-// fsm.ErrNewerVersion or fsm.ErrCorrupt. Lengths are checked before anything is
-// allocated.
-func (d *Decoder) Decode(packed []byte) (*logv1.Entry, error) {
+// Decode returns the entry that the log has in term, which shares nothing with
+// packed. A stamp of another term is left out: an old stamp does nothing (T4).
+// The error is fsm.ErrNewerVersion or fsm.ErrCorrupt. Lengths are checked before
+// anything is allocated.
+func (d *Decoder) Decode(packed []byte, term uint64) (*logv1.Entry, error) {
+	e, err := d.decode(packed)
+	if err == nil && e.GetTerm() != term {
+		e.Stamp = 0
+	}
+	return e, err
+}
+
+func (d *Decoder) decode(packed []byte) (*logv1.Entry, error) {
 	switch {
 	case len(packed) > 0 && packed[0] > format:
 		return nil, fmt.Errorf("decode entry of format %d, this program reads up to %d: %w",

@@ -33,8 +33,13 @@ type Entry struct {
 	Stamp int64 `protobuf:"varint,1,opt,name=stamp,proto3" json:"stamp,omitempty"`
 	// The leader's wall clock in Unix nanoseconds. It is shown to people and
 	// decides nothing.
-	Wall          int64        `protobuf:"varint,2,opt,name=wall,proto3" json:"wall,omitempty"`
-	Operations    []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	Wall       int64        `protobuf:"varint,2,opt,name=wall,proto3" json:"wall,omitempty"`
+	Operations []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
+	// Raft's term in which it was stamped. In an entry of another term the stamp
+	// counts for nothing: the leader hung between stamping and proposing, another
+	// one led meanwhile with a clock that has lost time, and the stamp would be time
+	// gained.
+	Term          uint64 `protobuf:"varint,4,opt,name=term,proto3" json:"term,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -88,6 +93,13 @@ func (x *Entry) GetOperations() []*Operation {
 		return x.Operations
 	}
 	return nil
+}
+
+func (x *Entry) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 // Operation is one change. Exactly one kind is set.
@@ -1535,13 +1547,14 @@ var File_quorlease_log_v1_entry_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquorlease/log/v1/entry.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/limit.proto\"n\n" +
+	"\x1cquorlease/log/v1/entry.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/limit.proto\"\x82\x01\n" +
 	"\x05Entry\x12\x14\n" +
 	"\x05stamp\x18\x01 \x01(\x03R\x05stamp\x12\x12\n" +
 	"\x04wall\x18\x02 \x01(\x03R\x04wall\x12;\n" +
 	"\n" +
 	"operations\x18\x03 \x03(\v2\x1b.quorlease.log.v1.OperationR\n" +
-	"operations\"\xdb\x04\n" +
+	"operations\x12\x12\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\xdb\x04\n" +
 	"\tOperation\x125\n" +
 	"\aacquire\x18\x01 \x01(\v2\x19.quorlease.log.v1.AcquireH\x00R\aacquire\x122\n" +
 	"\x06settle\x18\x02 \x01(\v2\x18.quorlease.log.v1.SettleH\x00R\x06settle\x125\n" +
