@@ -269,7 +269,7 @@ func TestLeaderKillsGoUnnoticed(t *testing.T) {
 		var running sync.WaitGroup
 		for run, deadline := range map[*lossRun]time.Duration{closed: 5 * time.Second, open: 100 * time.Millisecond} {
 			c, err := client.New(client.Config{
-				Endpoints: endpoints, Client: run.limit, Deadline: deadline, RepeatUnknown: true,
+				Endpoints: endpoints, Client: run.limit, Deadline: deadline,
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -33,12 +33,14 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 		return nil, ErrClosed
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
-	case c.machine.Away():
+	}
+	asked := time.Now()
+	c.wait(ctx, asked)
+	if c.machine.Away() {
 		return c.count(c.decide(&r)), nil
 	}
 	bounded, cancel := c.bounded(ctx)
 	defer cancel()
-	asked := time.Now()
 	answer, err := c.ask(bounded, c.question(&r))
 	if err == nil {
 		response := answer.GetAcquire()
@@ -51,6 +53,17 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	return nil, err
 }
 
+// wait remembers how long a caller waits.
+func (c *Client) wait(ctx context.Context, now time.Time) {
+	budget := c.config.Deadline
+	if deadline, ok := ctx.Deadline(); ok {
+		budget = deadline.Sub(now)
+	}
+	if budget >= fairDeadline {
+		c.patience.Note(now, budget)
+	}
+}
+
 // question is the request as it is asked.
 func (c *Client) question(r *Request) *question {
 	request := &quorleasev1.AcquireRequest{
@@ -61,7 +74,7 @@ func (c *Client) question(r *Request) *question {
 		request.KnownRevision = &revision
 	}
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
-	return &question{message: message, safe: r.Track || c.config.RepeatUnknown}
+	return &question{message: message, safe: r.Track || !c.config.OnceOnly}
 }
 
 func localCharges(charges []Charge) []failopen.Charge {

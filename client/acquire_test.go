@@ -131,9 +131,9 @@ func TestRepeats(t *testing.T) {
 			}
 		})
 	})
-	t.Run("G4_an_untracked_one_is_not", func(t *testing.T) {
+	t.Run("G4_an_untracked_one_only_where_it_may_be_debited_twice", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := w.client(nil)
+			c := w.client(func(c *client.Config) { c.OnceOnly = true })
 			defer c.Close()
 			w.ask(c, "open", time.Second)
 			before := w.Counts().Acquires
@@ -144,7 +144,7 @@ func TestRepeats(t *testing.T) {
 			if n := w.Counts().Acquires - before; n != 1 {
 				t.Errorf("asked %d times, want once", n)
 			}
-			repeating := w.client(func(c *client.Config) { c.RepeatUnknown = true })
+			repeating := w.client(nil)
 			defer repeating.Close()
 			w.Unknown(0)
 			w.Serve(1, 2)

@@ -29,7 +29,6 @@ func (c *Client) observe(began time.Time, s failopen.Signal) {
 		}))
 	}
 	if change == failopen.Ended {
-		c.patience.Store(0)
 		c.reporter.Owe()
 	}
 }

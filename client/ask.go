@@ -108,21 +108,17 @@ func (c *Client) unanswered(ctx context.Context, q *question, began time.Time, c
 		return ctx.Err()
 	}
 	if !q.heard && ctx.Err() != nil {
-		c.slow(began)
+		c.slow(ctx, began)
 	}
 	return fmt.Errorf("%w: %w", ErrUnanswered, cause)
 }
 
-// slow takes in that a deadline passed of a call that began at began. One that was
-// too short to tell is left to the prober.
-func (c *Client) slow(began time.Time) {
-	deadline := time.Since(began)
-	if deadline < fairDeadline {
+// slow takes in that the deadline passed of a call that began at began. One that
+// was too short to tell is left to the prober.
+func (c *Client) slow(ctx context.Context, began time.Time) {
+	if deadline, _ := ctx.Deadline(); deadline.Sub(began) < fairDeadline {
 		wake(c.doubt)
 		return
-	}
-	if known := c.patience.Load(); known == 0 || int64(deadline) < known {
-		c.patience.Store(int64(deadline))
 	}
 	c.observe(began, failopen.Slow)
 }

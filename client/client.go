@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/incident"
 	"github.com/quorlease/quorlease/client/members"
+	"github.com/quorlease/quorlease/client/patience"
 	"github.com/quorlease/quorlease/client/report"
 	"github.com/quorlease/quorlease/client/session"
 )
@@ -32,9 +33,9 @@ type Client struct {
 
 	// learnt is set once the authority has said what to do without it.
 	learnt atomic.Bool
-	// patience is the shortest deadline that calls missed in this incident, in
-	// nanoseconds: an answer that takes longer is none (see probe).
-	patience atomic.Int64
+	// patience is how long callers wait: an answer that takes longer than the most
+	// patient one would wait is none (see probe).
+	patience patience.Longest
 	// alarm says when somebody is told of an incident; its lock orders what the
 	// machine says.
 	alarm struct {

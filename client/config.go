@@ -48,11 +48,10 @@ type Config struct {
 	// 1 ms to 1 h. Default 1 s. Where nobody has answered by then the client
 	// decides by itself.
 	Deadline time.Duration
-	// RepeatUnknown also repeats an untracked acquire of which it is unknown
-	// whether it happened, as when a leader dies. It may be debited twice then, so
-	// that less is admitted, never more (G4). Default false: the client decides such
-	// a call by itself.
-	RepeatUnknown bool
+	// OnceOnly: an untracked acquire of which it is unknown whether it happened, as
+	// when a leader dies, is decided by the client itself. Default false: it is asked
+	// again and may be debited twice, so that less is admitted, never more (G4).
+	OnceOnly bool
 
 	// Fallbacks are rules for limits of which the authority has said nothing yet:
 	// for a client that starts while it is away. What the authority says replaces

@@ -26,8 +26,8 @@ type LimiterConfig struct {
 	Patience time.Duration
 }
 
-// patience is how long a call waits that callers believe to be instant.
-const patience = 200 * time.Millisecond
+// patienceMax is how long a call waits that callers believe to be instant.
+const patienceMax = 200 * time.Millisecond
 
 func (c *LimiterConfig) check() error {
 	charge := Charge{Limit: c.Limit, Key: c.Key, Dimension: c.Dimension, Amount: 1}
@@ -133,7 +133,7 @@ func (c *Client) Limiter(config LimiterConfig) (*Limiter, error) {
 		config.BlockMax = block.TokensMax
 	}
 	if config.Patience == 0 {
-		config.Patience = min(c.config.Deadline, patience)
+		config.Patience = min(c.config.Deadline, patienceMax)
 	}
 	l := &Limiter{
 		client: c, config: config, wish: make(chan struct{}, 1),

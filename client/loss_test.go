@@ -165,6 +165,27 @@ func TestSlowAuthority(t *testing.T) {
 			w.Serve()
 		})
 	})
+	t.Run("A20_one_hasty_caller_does_not_keep_the_client_away", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			w.ask(c, "open", time.Second)
+			w.Hang()
+			for range 10 {
+				w.ask(c, "open", 60*time.Millisecond)
+				w.ask(c, "open", 400*time.Millisecond)
+			}
+			// It answers, more slowly than the hasty one waits and soon enough for the
+			// other.
+			w.Delay(100 * time.Millisecond)
+			w.Serve()
+			pass(3 * time.Second)
+			if d := w.ask(c, "open", 400*time.Millisecond); d.Source == client.Local {
+				t.Errorf("got %+v, want an answer of the authority", d)
+			}
+			w.Delay(0)
+		})
+	})
 	t.Run("G8_one_pause_is_one_miss_however_many_wait", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := w.client(nil)

@@ -50,13 +50,13 @@ func (c *Client) probe(ctx context.Context) {
 // committed entry, as a grant does, and changes nothing. A node that merely
 // answers, from memory, would be no proof.
 func (c *Client) probeOnce(ctx context.Context) bool {
-	patience := probePatience
+	within := probePatience
 	// Who answers more slowly than callers wait is away for them, and must not look
 	// as if it were back (A20).
-	if known := time.Duration(c.patience.Load()); known > 0 {
-		patience = min(patience, known)
+	if known := c.patience.Of(time.Now()); known > 0 {
+		within = min(within, known)
 	}
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Settle{
 		Settle: &quorleasev1.SettleRequest{LeaseId: c.sessionID},
