@@ -146,6 +146,9 @@ func TestSlowAuthority(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestCallersOfManyKinds(t *testing.T) {
 	t.Run("G8_an_impatient_caller_says_nothing_about_the_authority", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := w.client(nil)

@@ -44,16 +44,17 @@ func (a *Alarm) Cause() failopen.Signal { return a.cause }
 // Observe takes in a signal and what it changed.
 func (a *Alarm) Observe(now time.Time, s failopen.Signal, change failopen.Change) Tell {
 	lost := a.isLost(now, s)
-	switch {
-	case change == failopen.Ended:
+	switch change {
+	case failopen.Ended:
 		raised := a.raised
 		a.open, a.raised = false, false
 		if raised {
 			return End
 		}
 		return Nothing
-	case change == failopen.Started:
+	case failopen.Started:
 		a.open, a.since = true, now
+	case failopen.None:
 	}
 	if a.open && !a.raised && (lost || now.Sub(a.since) >= quietMax) {
 		a.raised, a.cause = true, s
