@@ -155,8 +155,12 @@ func (l *link) drop(a *attachment) {
 	}
 }
 
-// linkAsker is one caller on the link.
-type linkAsker struct{ link *link }
+// linkAsker is one caller on the link. As a client does, it remembers which rules
+// for deciding alone it has been told, so that it is not told again.
+type linkAsker struct {
+	link  *link
+	knows *uint64
+}
 
 func (a *linkAsker) ask(ctx context.Context, key int) (answer, error) {
 	at, err := a.link.attached(ctx)
@@ -164,8 +168,9 @@ func (a *linkAsker) ask(ctx context.Context, key int) (answer, error) {
 		return answer{}, err
 	}
 	request := &quorleasev1.AcquireRequest{
-		Client:  clientName,
-		Charges: []*quorleasev1.Charge{{Limit: limitName, Key: a.link.keys[key], Dimension: dimension, Amount: 1}},
+		Client:        clientName,
+		Charges:       []*quorleasev1.Charge{{Limit: limitName, Key: a.link.keys[key], Dimension: dimension, Amount: 1}},
+		KnownRevision: a.knows,
 	}
 	call, cancel := context.WithTimeout(ctx, a.link.timeout)
 	defer cancel()
@@ -183,6 +188,10 @@ func (a *linkAsker) ask(ctx context.Context, key int) (answer, error) {
 			a.link.drop(at)
 		}
 		return answer{}, err
+	}
+	if news := response.GetFallbacks(); news != nil {
+		revision := news.GetRevision()
+		a.knows = &revision
 	}
 	return answer{granted: response.GetDecision() == quorleasev1.Decision_GRANTED}, nil
 }
