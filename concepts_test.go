@@ -1,6 +1,8 @@
 package quorlease_test
 
 import (
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -107,6 +109,22 @@ func TestConceptsDenial(t *testing.T) {
 	third.denied(0, 2, never)
 	third.at(333*time.Millisecond).denied(0, 1, time.Millisecond)
 	third.at(334*time.Millisecond).granted(0, 1)
+}
+
+// TestReadmeShowsAProgram: what the README shows is a program that compiles.
+func TestReadmeShowsAProgram(t *testing.T) {
+	program, err := os.ReadFile("examples/limiter/main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, found := strings.Cut(string(program), "\nfunc work(")
+	if !found || !strings.Contains(string(readme), "```go\nfunc work("+body+"```\n") {
+		t.Error("README.md does not show work of examples/limiter/main.go as it is")
+	}
 }
 
 func TestConceptsFailingOpen(t *testing.T) {
