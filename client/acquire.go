@@ -25,7 +25,8 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	if r.LeaseID == "" && r.Track {
+	drawn := r.LeaseID == "" && r.Track
+	if drawn {
 		r.LeaseID = newID()
 	}
 	switch {
@@ -47,7 +48,12 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 		c.learn(&r, response)
 		return c.count(decisionOf(response, r.Charges, asked)), nil
 	}
-	if errors.Is(err, ErrUnanswered) {
+	unanswered := errors.Is(err, ErrUnanswered)
+	// Whoever left may ask again under an id of its own (G4).
+	if r.Track && unanswered || drawn && ctx.Err() != nil {
+		c.abandon(r.LeaseID)
+	}
+	if unanswered {
 		return c.count(c.decide(&r)), nil
 	}
 	return nil, err

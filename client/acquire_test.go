@@ -154,6 +154,35 @@ func TestRepeats(t *testing.T) {
 			w.wantAlerts(0, 0)
 		})
 	})
+	t.Run("A13_what_nobody_waits_for_any_more_is_given_back", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			other := w.client(nil)
+			defer other.Close()
+			w.ask(c, "share", time.Second)
+			w.ask(other, "share", time.Second)
+			// Granted, but no answer says so: one caller is answered locally, another
+			// leaves.
+			w.Unknown()
+			request := client.Request{Track: true, Charges: []client.Charge{charge("share", 40)}}
+			late := w.acquire(c, 200*time.Millisecond, request)
+			if late.Source != client.Local {
+				t.Errorf("got %+v, want an answer of its own", late)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			time.AfterFunc(100*time.Millisecond, leave)
+			d, err := other.Acquire(ctx, request)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %+v, %v; want that its caller left", d, err)
+			}
+			w.Serve()
+			pass(3 * time.Second)
+			if _, leases := w.level("share", ""); leases != 0 {
+				t.Errorf("%d leases are open 3 s later, want none", leases)
+			}
+		})
+	})
 	t.Run("G8_a_hung_node_costs_a_part_of_the_deadline", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := w.client(nil)

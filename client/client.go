@@ -43,6 +43,8 @@ type Client struct {
 		incident.Alarm
 	}
 	reporter *report.Reporter
+	// abandoned are ids of leases to be given back.
+	abandoned chan string
 	// doubt wakes the prober; it holds one wish.
 	doubt chan struct{}
 
@@ -74,7 +76,7 @@ func New(config Config) (*Client, error) {
 	}
 	c := &Client{
 		config: config, sessionID: newID(), machine: machine, clock: clock.New(),
-		doubt: make(chan struct{}, 1),
+		doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
 	}
 	c.mu.limiters = make(map[*Limiter]struct{})
 	c.members, err = members.New(c.membersConfig())
@@ -86,6 +88,7 @@ func New(config Config) (*Client, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.joined.Go(func() { c.probe(ctx) })
+	c.joined.Go(func() { c.giveBack(ctx) })
 	c.joined.Go(func() { c.reporter.Run(ctx) })
 	return c, nil
 }
