@@ -129,7 +129,15 @@ type incident struct {
 	// without: no leader, since when.
 	without bool
 	since   time.Duration
+	// gone: no majority either, since when.
+	gone      bool
+	goneSince time.Duration
 }
+
+// goneFor is how long a majority has to be out of reach, which is to say at two
+// looks: where processor time is short a node misses its peers for an instant, and
+// nobody is called for that.
+const goneFor = 100 * time.Millisecond
 
 // outcome of an observation.
 type outcome int
@@ -140,12 +148,12 @@ const (
 	restored
 )
 
-// observe takes the state at now; an election counts as a loss when it lasts
-// longer than patience.
+// observe takes the state at now; a majority that is out of reach counts as a loss
+// after a moment, an election when it lasts longer than patience.
 func (i *incident) observe(now time.Duration, s State, patience time.Duration) outcome {
 	if s == HasLeader {
 		wasOpen := i.open
-		i.seen, i.open, i.without = true, false, false
+		i.seen, i.open, i.without, i.gone = true, false, false, false
 		if wasOpen {
 			return restored
 		}
@@ -154,7 +162,14 @@ func (i *incident) observe(now time.Duration, s State, patience time.Duration) o
 	if !i.without {
 		i.without, i.since = true, now
 	}
-	if !i.seen || i.open || s == NoLeader && now-i.since <= patience {
+	switch {
+	case s != NoQuorum:
+		i.gone = false
+	case !i.gone:
+		i.gone, i.goneSince = true, now
+	}
+	lasts := now-i.since > patience || i.gone && now-i.goneSince >= goneFor
+	if !i.seen || i.open || !lasts {
 		return nothing
 	}
 	i.open = true
@@ -165,5 +180,8 @@ func (i *incident) observe(now time.Duration, s State, patience time.Duration) o
 func (i *incident) restart(now time.Duration) {
 	if i.without {
 		i.since = now
+	}
+	if i.gone {
+		i.goneSince = now
 	}
 }

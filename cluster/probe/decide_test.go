@@ -127,12 +127,13 @@ func TestIncident(t *testing.T) {
 	cases := []struct{ name, states, want string }{
 		{"G8_an_election_is_no_incident", "hhnnnhhh", "........"},
 		{"G8_an_election_that_lasts_is_one", "hhnnnnnnhh", "......L.R."},
-		{"G8_no_quorum_at_once_and_once", "hhqqqqqqhh", "..L.....R."},
+		{"G8_no_quorum_soon_and_once", "hhqqqqqqhh", "...L....R."},
 		{"G8_a_node_that_saw_no_quorum_says_nothing", "qqqqnnnnnnqq", "............"},
-		{"and_then_speaks", "qqhq", "...L"},
-		{"G8_no_restoration_by_an_election", "hqnqnqnh", ".L.....R"},
-		{"each_incident_by_itself", "hqhqh", ".LRLR"},
-		{"quorum_lost_during_an_election", "hnnqh", "...LR"},
+		{"and_then_speaks", "qqhqq", "....L"},
+		{"G8_a_node_that_misses_its_peers_for_an_instant", "hqhqhnqnqhq", "..........."},
+		{"G8_no_restoration_by_an_election", "hqqnqnqnh", "..L.....R"},
+		{"each_incident_by_itself", "hqqhqqh", "..LR.LR"},
+		{"quorum_lost_during_an_election", "hnnqqh", "....LR"},
 		{"elections_do_not_add_up", "hnnnhnnnhnnn", "............"},
 	}
 	for _, c := range cases {
