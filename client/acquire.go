@@ -36,7 +36,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 		return nil, ctx.Err()
 	}
 	asked := time.Now()
-	c.wait(ctx, asked)
+	c.notePatience(ctx, asked)
 	if c.machine.Away() {
 		return c.count(c.decide(&r)), nil
 	}
@@ -59,8 +59,8 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	return nil, err
 }
 
-// wait remembers how long a caller waits.
-func (c *Client) wait(ctx context.Context, now time.Time) {
+// notePatience remembers how long a caller waits.
+func (c *Client) notePatience(ctx context.Context, now time.Time) {
 	budget := c.config.Deadline
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = deadline.Sub(now)
