@@ -132,6 +132,10 @@ const (
 	Reason_REASON_UNSPECIFIED Reason = 0
 	// Not enough tokens now.
 	Reason_RATE Reason = 1
+	// All slots are in flight.
+	Reason_CONCURRENCY Reason = 2
+	// The window's amount is used up.
+	Reason_QUOTA Reason = 3
 	// More than the class can ever have at once. Never.
 	Reason_EXCEEDS_BURST Reason = 4
 	// The limit hands out nothing. Never.
@@ -140,6 +144,14 @@ const (
 	Reason_RETRY_BUDGET Reason = 6
 	// This piece of work was tried too often. Never.
 	Reason_ATTEMPTS Reason = 7
+	// The provider asked to wait.
+	Reason_PAUSED Reason = 8
+	// The provider refuses until a person has done something. Never.
+	Reason_BLOCKED Reason = 9
+	// As many wait as may.
+	Reason_QUEUE_FULL Reason = 10
+	// It waited as long as it wanted to.
+	Reason_WAIT_EXPIRED Reason = 11
 	// The limit has as many keys as it may have.
 	Reason_KEY_LIMIT Reason = 12
 	// The authority holds as many leases as it may hold.
@@ -153,10 +165,16 @@ var (
 	Reason_name = map[int32]string{
 		0:  "REASON_UNSPECIFIED",
 		1:  "RATE",
+		2:  "CONCURRENCY",
+		3:  "QUOTA",
 		4:  "EXCEEDS_BURST",
 		5:  "ZERO_LIMIT",
 		6:  "RETRY_BUDGET",
 		7:  "ATTEMPTS",
+		8:  "PAUSED",
+		9:  "BLOCKED",
+		10: "QUEUE_FULL",
+		11: "WAIT_EXPIRED",
 		12: "KEY_LIMIT",
 		13: "LEASE_LIMIT",
 		14: "DEBT",
@@ -164,10 +182,16 @@ var (
 	Reason_value = map[string]int32{
 		"REASON_UNSPECIFIED": 0,
 		"RATE":               1,
+		"CONCURRENCY":        2,
+		"QUOTA":              3,
 		"EXCEEDS_BURST":      4,
 		"ZERO_LIMIT":         5,
 		"RETRY_BUDGET":       6,
 		"ATTEMPTS":           7,
+		"PAUSED":             8,
+		"BLOCKED":            9,
+		"QUEUE_FULL":         10,
+		"WAIT_EXPIRED":       11,
 		"KEY_LIMIT":          12,
 		"LEASE_LIMIT":        13,
 		"DEBT":               14,
@@ -313,6 +337,70 @@ func (FallbackMode) EnumDescriptor() ([]byte, []int) {
 	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{4}
 }
 
+type Feedback_Kind int32
+
+const (
+	Feedback_KIND_UNSPECIFIED Feedback_Kind = 0
+	// Too many requests or tokens, 429: pauses for the wait, then reopens over the
+	// limit's ramp.
+	Feedback_THROTTLED Feedback_Kind = 1
+	// Growing too fast: reopens anew from half of what is handed out.
+	Feedback_ACCELERATION Feedback_Kind = 2
+	// Overloaded: less is handed out for a time.
+	Feedback_OVERLOADED Feedback_Kind = 3
+	// Money is used up: blocked until a person clears it.
+	Feedback_SPEND_CAP Feedback_Kind = 4
+	// Headers only: lowers levels that are too high.
+	Feedback_OBSERVED Feedback_Kind = 5
+)
+
+// Enum value maps for Feedback_Kind.
+var (
+	Feedback_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "THROTTLED",
+		2: "ACCELERATION",
+		3: "OVERLOADED",
+		4: "SPEND_CAP",
+		5: "OBSERVED",
+	}
+	Feedback_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"THROTTLED":        1,
+		"ACCELERATION":     2,
+		"OVERLOADED":       3,
+		"SPEND_CAP":        4,
+		"OBSERVED":         5,
+	}
+)
+
+func (x Feedback_Kind) Enum() *Feedback_Kind {
+	p := new(Feedback_Kind)
+	*p = x
+	return p
+}
+
+func (x Feedback_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Feedback_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_v1_admission_proto_enumTypes[5].Descriptor()
+}
+
+func (Feedback_Kind) Type() protoreflect.EnumType {
+	return &file_quorlease_v1_admission_proto_enumTypes[5]
+}
+
+func (x Feedback_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Feedback_Kind.Descriptor instead.
+func (Feedback_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20, 0}
+}
+
 // Charge asks for amount of one dimension of one limit.
 type Charge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -398,10 +486,22 @@ type AcquireRequest struct {
 	Class string `protobuf:"bytes,3,opt,name=class,proto3" json:"class,omitempty"`
 	// Retries already made for this piece of work, 0 first.
 	Attempt uint32 `protobuf:"varint,4,opt,name=attempt,proto3" json:"attempt,omitempty"`
+	// How long to wait in the authority's queue where it can't be granted now, up to
+	// 1 h, and no longer than the limit's queue allows. Absent: not at all.
+	MaxWait *durationpb.Duration `protobuf:"bytes,5,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
 	// The lease will be settled, renewed or released.
 	Track bool `protobuf:"varint,6,opt,name=track,proto3" json:"track,omitempty"`
-	// 1 to 16, no (limit, key, dimension) twice.
+	// Up to 16, no (limit, key, dimension) twice. Required where there are no
+	// attributes.
 	Charges []*Charge `protobuf:"bytes,7,rep,name=charges,proto3" json:"charges,omitempty"`
+	// What the work is: at most 32, names [a-z][a-z0-9_]{0,62}, values 1 to 256
+	// bytes of valid UTF-8 without control characters. Every limit whose match
+	// fits is charged, keyed by its per-attributes. `client` and `class` are those
+	// of the request unless they are here.
+	Attributes map[string]string `protobuf:"bytes,8,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Tokens by dimension, 1 to 2^53, for the limits that the attributes fit.
+	// `requests` and `slots` are 1 unless they are here.
+	Amounts map[string]int64 `protobuf:"bytes,9,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// The revision of the limits for which the client holds the fallback of every
 	// charged limit. Where it is the revision now the answer leaves them out.
 	// Absent: none.
@@ -468,6 +568,13 @@ func (x *AcquireRequest) GetAttempt() uint32 {
 	return 0
 }
 
+func (x *AcquireRequest) GetMaxWait() *durationpb.Duration {
+	if x != nil {
+		return x.MaxWait
+	}
+	return nil
+}
+
 func (x *AcquireRequest) GetTrack() bool {
 	if x != nil {
 		return x.Track
@@ -478,6 +585,20 @@ func (x *AcquireRequest) GetTrack() bool {
 func (x *AcquireRequest) GetCharges() []*Charge {
 	if x != nil {
 		return x.Charges
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *AcquireRequest) GetAmounts() map[string]int64 {
+	if x != nil {
+		return x.Amounts
 	}
 	return nil
 }
@@ -661,7 +782,72 @@ func (x *Denial) GetFreesIn() *durationpb.Duration {
 	return nil
 }
 
-// Remaining is level minus debt after the decision, rounded down.
+// QueueStatus says where an acquire waited, or would have to.
+type QueueStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Waiters before it when it came, its own place with them: 1 is the head.
+	Position int64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
+	// Estimated wait of one more that asks for as much.
+	Eta *durationpb.Duration `protobuf:"bytes,2,opt,name=eta,proto3" json:"eta,omitempty"`
+	// How long it was held.
+	Waited        *durationpb.Duration `protobuf:"bytes,3,opt,name=waited,proto3" json:"waited,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueStatus) Reset() {
+	*x = QueueStatus{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueStatus) ProtoMessage() {}
+
+func (x *QueueStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueStatus.ProtoReflect.Descriptor instead.
+func (*QueueStatus) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *QueueStatus) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *QueueStatus) GetEta() *durationpb.Duration {
+	if x != nil {
+		return x.Eta
+	}
+	return nil
+}
+
+func (x *QueueStatus) GetWaited() *durationpb.Duration {
+	if x != nil {
+		return x.Waited
+	}
+	return nil
+}
+
+// Remaining is level minus debt after the decision, rounded down. Of a concurrency
+// limit it is free slots, of a quota what the window has left.
 type Remaining struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -674,7 +860,7 @@ type Remaining struct {
 
 func (x *Remaining) Reset() {
 	*x = Remaining{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[4]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -686,7 +872,7 @@ func (x *Remaining) String() string {
 func (*Remaining) ProtoMessage() {}
 
 func (x *Remaining) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[4]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -699,7 +885,7 @@ func (x *Remaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remaining.ProtoReflect.Descriptor instead.
 func (*Remaining) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Remaining) GetLimit() string {
@@ -743,14 +929,18 @@ type AcquireResponse struct {
 	Remaining       []*Remaining `protobuf:"bytes,7,rep,name=remaining,proto3" json:"remaining,omitempty"`
 	// One a charged limit, and the client's retry budget, unless the request's
 	// known_revision is the revision they are of.
-	Fallbacks     *Fallbacks `protobuf:"bytes,8,opt,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	Fallbacks *Fallbacks `protobuf:"bytes,8,opt,name=fallbacks,proto3" json:"fallbacks,omitempty"`
+	// Only where it waited, or was refused by a queue.
+	Queue *QueueStatus `protobuf:"bytes,6,opt,name=queue,proto3" json:"queue,omitempty"`
+	// What limits that do not enforce would have refused.
+	Warnings      []*Denial `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireResponse) Reset() {
 	*x = AcquireResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[5]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +952,7 @@ func (x *AcquireResponse) String() string {
 func (*AcquireResponse) ProtoMessage() {}
 
 func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[5]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +965,7 @@ func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResponse.ProtoReflect.Descriptor instead.
 func (*AcquireResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *AcquireResponse) GetDecision() Decision {
@@ -827,6 +1017,20 @@ func (x *AcquireResponse) GetFallbacks() *Fallbacks {
 	return nil
 }
 
+func (x *AcquireResponse) GetQueue() *QueueStatus {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *AcquireResponse) GetWarnings() []*Denial {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // Fallbacks are the rules to decide by while nobody answers.
 type Fallbacks struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -841,7 +1045,7 @@ type Fallbacks struct {
 
 func (x *Fallbacks) Reset() {
 	*x = Fallbacks{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -853,7 +1057,7 @@ func (x *Fallbacks) String() string {
 func (*Fallbacks) ProtoMessage() {}
 
 func (x *Fallbacks) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[6]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -866,7 +1070,7 @@ func (x *Fallbacks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fallbacks.ProtoReflect.Descriptor instead.
 func (*Fallbacks) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Fallbacks) GetRevision() uint64 {
@@ -908,7 +1112,7 @@ type Fallback struct {
 
 func (x *Fallback) Reset() {
 	*x = Fallback{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1124,7 @@ func (x *Fallback) String() string {
 func (*Fallback) ProtoMessage() {}
 
 func (x *Fallback) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[7]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1137,7 @@ func (x *Fallback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fallback.ProtoReflect.Descriptor instead.
 func (*Fallback) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Fallback) GetLimit() string {
@@ -991,7 +1195,7 @@ type FallbackDimension struct {
 
 func (x *FallbackDimension) Reset() {
 	*x = FallbackDimension{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1003,7 +1207,7 @@ func (x *FallbackDimension) String() string {
 func (*FallbackDimension) ProtoMessage() {}
 
 func (x *FallbackDimension) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[8]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1016,7 +1220,7 @@ func (x *FallbackDimension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FallbackDimension.ProtoReflect.Descriptor instead.
 func (*FallbackDimension) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *FallbackDimension) GetName() string {
@@ -1062,7 +1266,7 @@ type RetryRule struct {
 
 func (x *RetryRule) Reset() {
 	*x = RetryRule{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1278,7 @@ func (x *RetryRule) String() string {
 func (*RetryRule) ProtoMessage() {}
 
 func (x *RetryRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1291,7 @@ func (x *RetryRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRule.ProtoReflect.Descriptor instead.
 func (*RetryRule) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryRule) GetMaxRetries() uint32 {
@@ -1140,7 +1344,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1356,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1369,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Usage) GetLimit() string {
@@ -1210,7 +1414,7 @@ type SettleRequest struct {
 
 func (x *SettleRequest) Reset() {
 	*x = SettleRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1222,7 +1426,7 @@ func (x *SettleRequest) String() string {
 func (*SettleRequest) ProtoMessage() {}
 
 func (x *SettleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1235,7 +1439,7 @@ func (x *SettleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
 func (*SettleRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SettleRequest) GetLeaseId() string {
@@ -1277,7 +1481,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1289,7 +1493,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1302,7 +1506,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -1374,7 +1578,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1590,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1603,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SettleResponse) GetState() LeaseState {
@@ -1440,7 +1644,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1656,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1669,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ReleaseRequest) GetLeaseId() string {
@@ -1493,7 +1697,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1505,7 +1709,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1518,7 +1722,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReleaseResponse) GetState() LeaseState {
@@ -1558,7 +1762,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1774,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1787,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RenewRequest) GetLeaseId() string {
@@ -1627,7 +1831,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1843,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1856,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *RenewResponse) GetState() LeaseState {
@@ -1692,15 +1896,20 @@ type ReportRequest struct {
 	// added something: a client that counts longer begins anew, under another id,
 	// once all is booked.
 	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
-	// 1 to 64, no (limit, key, dimension, class) twice.
-	Admitted      []*Admitted `protobuf:"bytes,3,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	// Up to 64, no (limit, key, dimension, class) twice.
+	Admitted []*Admitted `protobuf:"bytes,3,rep,name=admitted,proto3" json:"admitted,omitempty"`
+	// What a provider said, up to 64.
+	Feedback []*Feedback `protobuf:"bytes,4,rep,name=feedback,proto3" json:"feedback,omitempty"`
+	// What the client did by permits that it held, since its last report that was
+	// answered: the authority did not see those requests.
+	Attempts      *Attempts `protobuf:"bytes,5,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1921,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1934,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReportRequest) GetClient() string {
@@ -1749,6 +1958,200 @@ func (x *ReportRequest) GetAdmitted() []*Admitted {
 	return nil
 }
 
+func (x *ReportRequest) GetFeedback() []*Feedback {
+	if x != nil {
+		return x.Feedback
+	}
+	return nil
+}
+
+func (x *ReportRequest) GetAttempts() *Attempts {
+	if x != nil {
+		return x.Attempts
+	}
+	return nil
+}
+
+// Feedback is one answer of a provider. It acts on every node that has applied it,
+// and everywhere no later than the limit's slack.
+type Feedback struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  Feedback_Kind          `protobuf:"varint,1,opt,name=kind,proto3,enum=quorlease.v1.Feedback_Kind" json:"kind,omitempty"`
+	// Which bucket. Absent with attributes.
+	Limit string `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key   string `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	// What the work was: every limit that these fit and that has `target`, a ramp or
+	// `adaptive` hears of it.
+	Attributes map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What the provider asks to wait, up to 24 h. Absent: it did not say.
+	Wait *durationpb.Duration `protobuf:"bytes,5,opt,name=wait,proto3" json:"wait,omitempty"`
+	// What its headers say is left, by dimension.
+	Remaining map[string]int64 `protobuf:"bytes,6,rep,name=remaining,proto3" json:"remaining,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Its own word, at most 256 bytes: `insufficient_quota`.
+	Reason        string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Feedback) Reset() {
+	*x = Feedback{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Feedback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Feedback) ProtoMessage() {}
+
+func (x *Feedback) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Feedback.ProtoReflect.Descriptor instead.
+func (*Feedback) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *Feedback) GetKind() Feedback_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Feedback_KIND_UNSPECIFIED
+}
+
+func (x *Feedback) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Feedback) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Feedback) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *Feedback) GetWait() *durationpb.Duration {
+	if x != nil {
+		return x.Wait
+	}
+	return nil
+}
+
+func (x *Feedback) GetRemaining() map[string]int64 {
+	if x != nil {
+		return x.Remaining
+	}
+	return nil
+}
+
+func (x *Feedback) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Attempts counts requests of a client.
+type Attempts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// First attempts and retries, 0 to 2^40.
+	Total   int64 `protobuf:"varint,1,opt,name=total,proto3" json:"total,omitempty"`
+	Retries int64 `protobuf:"varint,2,opt,name=retries,proto3" json:"retries,omitempty"`
+	// Answers of a provider that throttled it.
+	Throttled int64 `protobuf:"varint,3,opt,name=throttled,proto3" json:"throttled,omitempty"`
+	// The commonest error among them, at most 64 bytes, and how often.
+	Error         string `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Errors        int64  `protobuf:"varint,5,opt,name=errors,proto3" json:"errors,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attempts) Reset() {
+	*x = Attempts{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attempts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attempts) ProtoMessage() {}
+
+func (x *Attempts) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attempts.ProtoReflect.Descriptor instead.
+func (*Attempts) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Attempts) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *Attempts) GetRetries() int64 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *Attempts) GetThrottled() int64 {
+	if x != nil {
+		return x.Throttled
+	}
+	return 0
+}
+
+func (x *Attempts) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *Attempts) GetErrors() int64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
 // Admitted is what a session has admitted by itself since it began.
 type Admitted struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1764,7 +2167,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +2179,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +2192,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Admitted) GetLimit() string {
@@ -1833,13 +2236,15 @@ type ReportResponse struct {
 	Booked []*Booked `protobuf:"bytes,1,rep,name=booked,proto3" json:"booked,omitempty"`
 	// Nothing was new.
 	RepeatedRequest bool `protobuf:"varint,2,opt,name=repeated_request,json=repeatedRequest,proto3" json:"repeated_request,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// By position of the feedback.
+	Controlled    []*Controlled `protobuf:"bytes,3,rep,name=controlled,proto3" json:"controlled,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +2256,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +2269,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReportResponse) GetBooked() []*Booked {
@@ -1879,6 +2284,86 @@ func (x *ReportResponse) GetRepeatedRequest() bool {
 		return x.RepeatedRequest
 	}
 	return false
+}
+
+func (x *ReportResponse) GetControlled() []*Controlled {
+	if x != nil {
+		return x.Controlled
+	}
+	return nil
+}
+
+// Controlled is what feedback has made of its buckets.
+type Controlled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// No limit and key fits: nothing was done.
+	Gone bool `protobuf:"varint,1,opt,name=gone,proto3" json:"gone,omitempty"`
+	// How long they stay closed, at the longest.
+	Paused  *durationpb.Duration `protobuf:"bytes,2,opt,name=paused,proto3" json:"paused,omitempty"`
+	Blocked bool                 `protobuf:"varint,3,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// What of the rate is handed out after that, at the least, in parts per
+	// million.
+	PacePpm       int64 `protobuf:"varint,4,opt,name=pace_ppm,json=pacePpm,proto3" json:"pace_ppm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Controlled) Reset() {
+	*x = Controlled{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Controlled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Controlled) ProtoMessage() {}
+
+func (x *Controlled) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Controlled.ProtoReflect.Descriptor instead.
+func (*Controlled) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *Controlled) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *Controlled) GetPaused() *durationpb.Duration {
+	if x != nil {
+		return x.Paused
+	}
+	return nil
+}
+
+func (x *Controlled) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *Controlled) GetPacePpm() int64 {
+	if x != nil {
+		return x.PacePpm
+	}
+	return 0
 }
 
 // Booked is what a report changed.
@@ -1899,7 +2384,7 @@ type Booked struct {
 
 func (x *Booked) Reset() {
 	*x = Booked{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +2396,7 @@ func (x *Booked) String() string {
 func (*Booked) ProtoMessage() {}
 
 func (x *Booked) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2409,7 @@ func (x *Booked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booked.ProtoReflect.Descriptor instead.
 func (*Booked) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Booked) GetTokens() int64 {
@@ -1956,17 +2441,20 @@ func (x *Booked) GetGone() bool {
 }
 
 type PeekRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
-	Class         string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
-	Charges       []*Charge              `protobuf:"bytes,3,rep,name=charges,proto3" json:"charges,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Client  string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	Class   string                 `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	Charges []*Charge              `protobuf:"bytes,3,rep,name=charges,proto3" json:"charges,omitempty"`
+	// As in AcquireRequest.
+	Attributes    map[string]string `protobuf:"bytes,4,rep,name=attributes,proto3" json:"attributes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Amounts       map[string]int64  `protobuf:"bytes,5,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1978,7 +2466,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1991,7 +2479,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{22}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PeekRequest) GetClient() string {
@@ -2015,6 +2503,20 @@ func (x *PeekRequest) GetCharges() []*Charge {
 	return nil
 }
 
+func (x *PeekRequest) GetAttributes() map[string]string {
+	if x != nil {
+		return x.Attributes
+	}
+	return nil
+}
+
+func (x *PeekRequest) GetAmounts() map[string]int64 {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
 type PeekResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What an acquire of the charges would be answered now.
@@ -2027,7 +2529,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2541,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2554,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *PeekResponse) GetDecision() Decision {
@@ -2089,7 +2591,7 @@ type SessionRequest struct {
 
 func (x *SessionRequest) Reset() {
 	*x = SessionRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2603,7 @@ func (x *SessionRequest) String() string {
 func (*SessionRequest) ProtoMessage() {}
 
 func (x *SessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2616,7 @@ func (x *SessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRequest.ProtoReflect.Descriptor instead.
 func (*SessionRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{24}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SessionRequest) GetKind() isSessionRequest_Kind {
@@ -2164,14 +2666,17 @@ type Hello struct {
 	// Who the work of items is for that name no client.
 	Client string `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
 	// 32 lower-case hex digits, chosen by the client.
-	SessionId     string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	SessionId string `protobuf:"bytes,2,opt,name=session_id,json=sessionId,proto3" json:"session_id,omitempty"`
+	// Which connection of the session this is: higher with each. When the last one
+	// ends the session's slots come back after a grace.
+	Connection    uint64 `protobuf:"varint,3,opt,name=connection,proto3" json:"connection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2183,7 +2688,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2196,7 +2701,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{25}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Hello) GetClient() string {
@@ -2213,6 +2718,13 @@ func (x *Hello) GetSessionId() string {
 	return ""
 }
 
+func (x *Hello) GetConnection() uint64 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
 type RequestItems struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Items         []*RequestItem         `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
@@ -2222,7 +2734,7 @@ type RequestItems struct {
 
 func (x *RequestItems) Reset() {
 	*x = RequestItems{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2234,7 +2746,7 @@ func (x *RequestItems) String() string {
 func (*RequestItems) ProtoMessage() {}
 
 func (x *RequestItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2247,7 +2759,7 @@ func (x *RequestItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestItems.ProtoReflect.Descriptor instead.
 func (*RequestItems) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{26}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *RequestItems) GetItems() []*RequestItem {
@@ -2280,7 +2792,7 @@ type RequestItem struct {
 
 func (x *RequestItem) Reset() {
 	*x = RequestItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2292,7 +2804,7 @@ func (x *RequestItem) String() string {
 func (*RequestItem) ProtoMessage() {}
 
 func (x *RequestItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2305,7 +2817,7 @@ func (x *RequestItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestItem.ProtoReflect.Descriptor instead.
 func (*RequestItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{27}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *RequestItem) GetSeq() uint64 {
@@ -2433,7 +2945,7 @@ type CancelItem struct {
 
 func (x *CancelItem) Reset() {
 	*x = CancelItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2445,7 +2957,7 @@ func (x *CancelItem) String() string {
 func (*CancelItem) ProtoMessage() {}
 
 func (x *CancelItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2458,7 +2970,7 @@ func (x *CancelItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelItem.ProtoReflect.Descriptor instead.
 func (*CancelItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{28}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{32}
 }
 
 type SessionResponse struct {
@@ -2473,7 +2985,7 @@ type SessionResponse struct {
 
 func (x *SessionResponse) Reset() {
 	*x = SessionResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2997,7 @@ func (x *SessionResponse) String() string {
 func (*SessionResponse) ProtoMessage() {}
 
 func (x *SessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +3010,7 @@ func (x *SessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResponse.ProtoReflect.Descriptor instead.
 func (*SessionResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{29}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SessionResponse) GetKind() isSessionResponse_Kind {
@@ -2536,7 +3048,7 @@ type ResponseItems struct {
 
 func (x *ResponseItems) Reset() {
 	*x = ResponseItems{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2548,7 +3060,7 @@ func (x *ResponseItems) String() string {
 func (*ResponseItems) ProtoMessage() {}
 
 func (x *ResponseItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2561,7 +3073,7 @@ func (x *ResponseItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseItems.ProtoReflect.Descriptor instead.
 func (*ResponseItems) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{30}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ResponseItems) GetItems() []*ResponseItem {
@@ -2590,7 +3102,7 @@ type ResponseItem struct {
 
 func (x *ResponseItem) Reset() {
 	*x = ResponseItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2602,7 +3114,7 @@ func (x *ResponseItem) String() string {
 func (*ResponseItem) ProtoMessage() {}
 
 func (x *ResponseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2615,7 +3127,7 @@ func (x *ResponseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseItem.ProtoReflect.Descriptor instead.
 func (*ResponseItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{31}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ResponseItem) GetSeq() uint64 {
@@ -2736,16 +3248,27 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x04 \x01(\x03R\x06amount\"\xf8\x01\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\"\xbc\x04\n" +
 	"\x0eAcquireRequest\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\tR\aleaseId\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12\x14\n" +
 	"\x05class\x18\x03 \x01(\tR\x05class\x12\x18\n" +
-	"\aattempt\x18\x04 \x01(\rR\aattempt\x12\x14\n" +
+	"\aattempt\x18\x04 \x01(\rR\aattempt\x124\n" +
+	"\bmax_wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12\x14\n" +
 	"\x05track\x18\x06 \x01(\bR\x05track\x12.\n" +
-	"\acharges\x18\a \x03(\v2\x14.quorlease.v1.ChargeR\acharges\x12*\n" +
+	"\acharges\x18\a \x03(\v2\x14.quorlease.v1.ChargeR\acharges\x12L\n" +
+	"\n" +
+	"attributes\x18\b \x03(\v2,.quorlease.v1.AcquireRequest.AttributesEntryR\n" +
+	"attributes\x12C\n" +
+	"\aamounts\x18\t \x03(\v2).quorlease.v1.AcquireRequest.AmountsEntryR\aamounts\x12*\n" +
 	"\x0eknown_revision\x18\n" +
-	" \x01(\x04H\x00R\rknownRevision\x88\x01\x01B\x11\n" +
+	" \x01(\x04H\x00R\rknownRevision\x88\x01\x01\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x11\n" +
 	"\x0f_known_revision\"\xbe\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12.\n" +
@@ -2761,12 +3284,16 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\vretry_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
 	"retryAfter\x12\x14\n" +
 	"\x05never\x18\x06 \x01(\bR\x05never\x124\n" +
-	"\bfrees_in\x18\a \x01(\v2\x19.google.protobuf.DurationR\afreesIn\"i\n" +
+	"\bfrees_in\x18\a \x01(\v2\x19.google.protobuf.DurationR\afreesIn\"\x89\x01\n" +
+	"\vQueueStatus\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x03R\bposition\x12+\n" +
+	"\x03eta\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x03eta\x121\n" +
+	"\x06waited\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06waited\"i\n" +
 	"\tRemaining\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xe7\x02\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xca\x03\n" +
 	"\x0fAcquireResponse\x122\n" +
 	"\bdecision\x18\x01 \x01(\x0e2\x16.quorlease.v1.DecisionR\bdecision\x12)\n" +
 	"\x05lease\x18\x02 \x01(\v2\x13.quorlease.v1.LeaseR\x05lease\x12.\n" +
@@ -2774,7 +3301,9 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x06source\x18\x04 \x01(\x0e2\x14.quorlease.v1.SourceR\x06source\x12)\n" +
 	"\x10repeated_request\x18\x05 \x01(\bR\x0frepeatedRequest\x125\n" +
 	"\tremaining\x18\a \x03(\v2\x17.quorlease.v1.RemainingR\tremaining\x125\n" +
-	"\tfallbacks\x18\b \x01(\v2\x17.quorlease.v1.FallbacksR\tfallbacks\"\x8a\x01\n" +
+	"\tfallbacks\x18\b \x01(\v2\x17.quorlease.v1.FallbacksR\tfallbacks\x12/\n" +
+	"\x05queue\x18\x06 \x01(\v2\x19.quorlease.v1.QueueStatusR\x05queue\x120\n" +
+	"\bwarnings\x18\t \x03(\v2\x14.quorlease.v1.DenialR\bwarnings\"\x8a\x01\n" +
 	"\tFallbacks\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12.\n" +
 	"\x06limits\x18\x02 \x03(\v2\x16.quorlease.v1.FallbackR\x06limits\x121\n" +
@@ -2844,31 +3373,82 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x05state\x18\x01 \x01(\x0e2\x18.quorlease.v1.LeaseStateR\x05state\x12)\n" +
 	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12:\n" +
-	"\vsettlements\x18\x04 \x03(\v2\x18.quorlease.v1.SettlementR\vsettlements\"z\n" +
+	"\vsettlements\x18\x04 \x03(\v2\x18.quorlease.v1.SettlementR\vsettlements\"\xe2\x01\n" +
 	"\rReportRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1d\n" +
 	"\n" +
 	"session_id\x18\x02 \x01(\tR\tsessionId\x122\n" +
-	"\badmitted\x18\x03 \x03(\v2\x16.quorlease.v1.AdmittedR\badmitted\"~\n" +
+	"\badmitted\x18\x03 \x03(\v2\x16.quorlease.v1.AdmittedR\badmitted\x122\n" +
+	"\bfeedback\x18\x04 \x03(\v2\x16.quorlease.v1.FeedbackR\bfeedback\x122\n" +
+	"\battempts\x18\x05 \x01(\v2\x16.quorlease.v1.AttemptsR\battempts\"\xa0\x04\n" +
+	"\bFeedback\x12/\n" +
+	"\x04kind\x18\x01 \x01(\x0e2\x1b.quorlease.v1.Feedback.KindR\x04kind\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12F\n" +
+	"\n" +
+	"attributes\x18\x04 \x03(\v2&.quorlease.v1.Feedback.AttributesEntryR\n" +
+	"attributes\x12-\n" +
+	"\x04wait\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12C\n" +
+	"\tremaining\x18\x06 \x03(\v2%.quorlease.v1.Feedback.RemainingEntryR\tremaining\x12\x16\n" +
+	"\x06reason\x18\a \x01(\tR\x06reason\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a<\n" +
+	"\x0eRemainingEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"j\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tTHROTTLED\x10\x01\x12\x10\n" +
+	"\fACCELERATION\x10\x02\x12\x0e\n" +
+	"\n" +
+	"OVERLOADED\x10\x03\x12\r\n" +
+	"\tSPEND_CAP\x10\x04\x12\f\n" +
+	"\bOBSERVED\x10\x05\"\x86\x01\n" +
+	"\bAttempts\x12\x14\n" +
+	"\x05total\x18\x01 \x01(\x03R\x05total\x12\x18\n" +
+	"\aretries\x18\x02 \x01(\x03R\aretries\x12\x1c\n" +
+	"\tthrottled\x18\x03 \x01(\x03R\tthrottled\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x16\n" +
+	"\x06errors\x18\x05 \x01(\x03R\x06errors\"~\n" +
 	"\bAdmitted\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x14\n" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
-	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"i\n" +
+	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"\xa3\x01\n" +
 	"\x0eReportResponse\x12,\n" +
 	"\x06booked\x18\x01 \x03(\v2\x14.quorlease.v1.BookedR\x06booked\x12)\n" +
-	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\"i\n" +
+	"\x10repeated_request\x18\x02 \x01(\bR\x0frepeatedRequest\x128\n" +
+	"\n" +
+	"controlled\x18\x03 \x03(\v2\x18.quorlease.v1.ControlledR\n" +
+	"controlled\"\x88\x01\n" +
+	"\n" +
+	"Controlled\x12\x12\n" +
+	"\x04gone\x18\x01 \x01(\bR\x04gone\x121\n" +
+	"\x06paused\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x06paused\x12\x18\n" +
+	"\ablocked\x18\x03 \x01(\bR\ablocked\x12\x19\n" +
+	"\bpace_ppm\x18\x04 \x01(\x03R\apacePpm\"i\n" +
 	"\x06Booked\x12\x16\n" +
 	"\x06tokens\x18\x01 \x01(\x03R\x06tokens\x12\x12\n" +
 	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x1f\n" +
 	"\vwritten_off\x18\x03 \x01(\x03R\n" +
 	"writtenOff\x12\x12\n" +
-	"\x04gone\x18\x04 \x01(\bR\x04gone\"k\n" +
+	"\x04gone\x18\x04 \x01(\bR\x04gone\"\xf3\x02\n" +
 	"\vPeekRequest\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\tR\x05class\x12.\n" +
-	"\acharges\x18\x03 \x03(\v2\x14.quorlease.v1.ChargeR\acharges\"\xa9\x01\n" +
+	"\acharges\x18\x03 \x03(\v2\x14.quorlease.v1.ChargeR\acharges\x12I\n" +
+	"\n" +
+	"attributes\x18\x04 \x03(\v2).quorlease.v1.PeekRequest.AttributesEntryR\n" +
+	"attributes\x12@\n" +
+	"\aamounts\x18\x05 \x03(\v2&.quorlease.v1.PeekRequest.AmountsEntryR\aamounts\x1a=\n" +
+	"\x0fAttributesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"\xa9\x01\n" +
 	"\fPeekResponse\x122\n" +
 	"\bdecision\x18\x01 \x01(\x0e2\x16.quorlease.v1.DecisionR\bdecision\x12.\n" +
 	"\adenials\x18\x02 \x03(\v2\x14.quorlease.v1.DenialR\adenials\x125\n" +
@@ -2876,11 +3456,14 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x0eSessionRequest\x12+\n" +
 	"\x05hello\x18\x01 \x01(\v2\x13.quorlease.v1.HelloH\x00R\x05hello\x122\n" +
 	"\x05items\x18\x02 \x01(\v2\x1a.quorlease.v1.RequestItemsH\x00R\x05itemsB\x06\n" +
-	"\x04kind\">\n" +
+	"\x04kind\"^\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1d\n" +
 	"\n" +
-	"session_id\x18\x02 \x01(\tR\tsessionId\"?\n" +
+	"session_id\x18\x02 \x01(\tR\tsessionId\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x03 \x01(\x04R\n" +
+	"connection\"?\n" +
 	"\fRequestItems\x12/\n" +
 	"\x05items\x18\x01 \x03(\v2\x19.quorlease.v1.RequestItemR\x05items\"\xa5\x03\n" +
 	"\vRequestItem\x12\x10\n" +
@@ -2917,15 +3500,24 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x06Source\x12\x16\n" +
 	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tCONSENSUS\x10\x02\x12\t\n" +
-	"\x05LOCAL\x10\x03*\x97\x01\n" +
+	"\x05LOCAL\x10\x03*\xee\x01\n" +
 	"\x06Reason\x12\x16\n" +
 	"\x12REASON_UNSPECIFIED\x10\x00\x12\b\n" +
-	"\x04RATE\x10\x01\x12\x11\n" +
+	"\x04RATE\x10\x01\x12\x0f\n" +
+	"\vCONCURRENCY\x10\x02\x12\t\n" +
+	"\x05QUOTA\x10\x03\x12\x11\n" +
 	"\rEXCEEDS_BURST\x10\x04\x12\x0e\n" +
 	"\n" +
 	"ZERO_LIMIT\x10\x05\x12\x10\n" +
 	"\fRETRY_BUDGET\x10\x06\x12\f\n" +
-	"\bATTEMPTS\x10\a\x12\r\n" +
+	"\bATTEMPTS\x10\a\x12\n" +
+	"\n" +
+	"\x06PAUSED\x10\b\x12\v\n" +
+	"\aBLOCKED\x10\t\x12\x0e\n" +
+	"\n" +
+	"QUEUE_FULL\x10\n" +
+	"\x12\x10\n" +
+	"\fWAIT_EXPIRED\x10\v\x12\r\n" +
 	"\tKEY_LIMIT\x10\f\x12\x0f\n" +
 	"\vLEASE_LIMIT\x10\r\x12\b\n" +
 	"\x04DEBT\x10\x0e*[\n" +
@@ -2962,125 +3554,153 @@ func file_quorlease_v1_admission_proto_rawDescGZIP() []byte {
 	return file_quorlease_v1_admission_proto_rawDescData
 }
 
-var file_quorlease_v1_admission_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
-var file_quorlease_v1_admission_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_quorlease_v1_admission_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
+var file_quorlease_v1_admission_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_quorlease_v1_admission_proto_goTypes = []any{
 	(Decision)(0),               // 0: quorlease.v1.Decision
 	(Source)(0),                 // 1: quorlease.v1.Source
 	(Reason)(0),                 // 2: quorlease.v1.Reason
 	(LeaseState)(0),             // 3: quorlease.v1.LeaseState
 	(FallbackMode)(0),           // 4: quorlease.v1.FallbackMode
-	(*Charge)(nil),              // 5: quorlease.v1.Charge
-	(*AcquireRequest)(nil),      // 6: quorlease.v1.AcquireRequest
-	(*Lease)(nil),               // 7: quorlease.v1.Lease
-	(*Denial)(nil),              // 8: quorlease.v1.Denial
-	(*Remaining)(nil),           // 9: quorlease.v1.Remaining
-	(*AcquireResponse)(nil),     // 10: quorlease.v1.AcquireResponse
-	(*Fallbacks)(nil),           // 11: quorlease.v1.Fallbacks
-	(*Fallback)(nil),            // 12: quorlease.v1.Fallback
-	(*FallbackDimension)(nil),   // 13: quorlease.v1.FallbackDimension
-	(*RetryRule)(nil),           // 14: quorlease.v1.RetryRule
-	(*Usage)(nil),               // 15: quorlease.v1.Usage
-	(*SettleRequest)(nil),       // 16: quorlease.v1.SettleRequest
-	(*Settlement)(nil),          // 17: quorlease.v1.Settlement
-	(*SettleResponse)(nil),      // 18: quorlease.v1.SettleResponse
-	(*ReleaseRequest)(nil),      // 19: quorlease.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),     // 20: quorlease.v1.ReleaseResponse
-	(*RenewRequest)(nil),        // 21: quorlease.v1.RenewRequest
-	(*RenewResponse)(nil),       // 22: quorlease.v1.RenewResponse
-	(*ReportRequest)(nil),       // 23: quorlease.v1.ReportRequest
-	(*Admitted)(nil),            // 24: quorlease.v1.Admitted
-	(*ReportResponse)(nil),      // 25: quorlease.v1.ReportResponse
-	(*Booked)(nil),              // 26: quorlease.v1.Booked
-	(*PeekRequest)(nil),         // 27: quorlease.v1.PeekRequest
-	(*PeekResponse)(nil),        // 28: quorlease.v1.PeekResponse
-	(*SessionRequest)(nil),      // 29: quorlease.v1.SessionRequest
-	(*Hello)(nil),               // 30: quorlease.v1.Hello
-	(*RequestItems)(nil),        // 31: quorlease.v1.RequestItems
-	(*RequestItem)(nil),         // 32: quorlease.v1.RequestItem
-	(*CancelItem)(nil),          // 33: quorlease.v1.CancelItem
-	(*SessionResponse)(nil),     // 34: quorlease.v1.SessionResponse
-	(*ResponseItems)(nil),       // 35: quorlease.v1.ResponseItems
-	(*ResponseItem)(nil),        // 36: quorlease.v1.ResponseItem
-	(*durationpb.Duration)(nil), // 37: google.protobuf.Duration
-	(*status.Status)(nil),       // 38: google.rpc.Status
+	(Feedback_Kind)(0),          // 5: quorlease.v1.Feedback.Kind
+	(*Charge)(nil),              // 6: quorlease.v1.Charge
+	(*AcquireRequest)(nil),      // 7: quorlease.v1.AcquireRequest
+	(*Lease)(nil),               // 8: quorlease.v1.Lease
+	(*Denial)(nil),              // 9: quorlease.v1.Denial
+	(*QueueStatus)(nil),         // 10: quorlease.v1.QueueStatus
+	(*Remaining)(nil),           // 11: quorlease.v1.Remaining
+	(*AcquireResponse)(nil),     // 12: quorlease.v1.AcquireResponse
+	(*Fallbacks)(nil),           // 13: quorlease.v1.Fallbacks
+	(*Fallback)(nil),            // 14: quorlease.v1.Fallback
+	(*FallbackDimension)(nil),   // 15: quorlease.v1.FallbackDimension
+	(*RetryRule)(nil),           // 16: quorlease.v1.RetryRule
+	(*Usage)(nil),               // 17: quorlease.v1.Usage
+	(*SettleRequest)(nil),       // 18: quorlease.v1.SettleRequest
+	(*Settlement)(nil),          // 19: quorlease.v1.Settlement
+	(*SettleResponse)(nil),      // 20: quorlease.v1.SettleResponse
+	(*ReleaseRequest)(nil),      // 21: quorlease.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),     // 22: quorlease.v1.ReleaseResponse
+	(*RenewRequest)(nil),        // 23: quorlease.v1.RenewRequest
+	(*RenewResponse)(nil),       // 24: quorlease.v1.RenewResponse
+	(*ReportRequest)(nil),       // 25: quorlease.v1.ReportRequest
+	(*Feedback)(nil),            // 26: quorlease.v1.Feedback
+	(*Attempts)(nil),            // 27: quorlease.v1.Attempts
+	(*Admitted)(nil),            // 28: quorlease.v1.Admitted
+	(*ReportResponse)(nil),      // 29: quorlease.v1.ReportResponse
+	(*Controlled)(nil),          // 30: quorlease.v1.Controlled
+	(*Booked)(nil),              // 31: quorlease.v1.Booked
+	(*PeekRequest)(nil),         // 32: quorlease.v1.PeekRequest
+	(*PeekResponse)(nil),        // 33: quorlease.v1.PeekResponse
+	(*SessionRequest)(nil),      // 34: quorlease.v1.SessionRequest
+	(*Hello)(nil),               // 35: quorlease.v1.Hello
+	(*RequestItems)(nil),        // 36: quorlease.v1.RequestItems
+	(*RequestItem)(nil),         // 37: quorlease.v1.RequestItem
+	(*CancelItem)(nil),          // 38: quorlease.v1.CancelItem
+	(*SessionResponse)(nil),     // 39: quorlease.v1.SessionResponse
+	(*ResponseItems)(nil),       // 40: quorlease.v1.ResponseItems
+	(*ResponseItem)(nil),        // 41: quorlease.v1.ResponseItem
+	nil,                         // 42: quorlease.v1.AcquireRequest.AttributesEntry
+	nil,                         // 43: quorlease.v1.AcquireRequest.AmountsEntry
+	nil,                         // 44: quorlease.v1.Feedback.AttributesEntry
+	nil,                         // 45: quorlease.v1.Feedback.RemainingEntry
+	nil,                         // 46: quorlease.v1.PeekRequest.AttributesEntry
+	nil,                         // 47: quorlease.v1.PeekRequest.AmountsEntry
+	(*durationpb.Duration)(nil), // 48: google.protobuf.Duration
+	(*status.Status)(nil),       // 49: google.rpc.Status
 }
 var file_quorlease_v1_admission_proto_depIdxs = []int32{
-	5,  // 0: quorlease.v1.AcquireRequest.charges:type_name -> quorlease.v1.Charge
-	5,  // 1: quorlease.v1.Lease.charges:type_name -> quorlease.v1.Charge
-	37, // 2: quorlease.v1.Lease.ttl:type_name -> google.protobuf.Duration
-	3,  // 3: quorlease.v1.Lease.state:type_name -> quorlease.v1.LeaseState
-	2,  // 4: quorlease.v1.Denial.reason:type_name -> quorlease.v1.Reason
-	37, // 5: quorlease.v1.Denial.retry_after:type_name -> google.protobuf.Duration
-	37, // 6: quorlease.v1.Denial.frees_in:type_name -> google.protobuf.Duration
-	0,  // 7: quorlease.v1.AcquireResponse.decision:type_name -> quorlease.v1.Decision
-	7,  // 8: quorlease.v1.AcquireResponse.lease:type_name -> quorlease.v1.Lease
-	8,  // 9: quorlease.v1.AcquireResponse.denials:type_name -> quorlease.v1.Denial
-	1,  // 10: quorlease.v1.AcquireResponse.source:type_name -> quorlease.v1.Source
-	9,  // 11: quorlease.v1.AcquireResponse.remaining:type_name -> quorlease.v1.Remaining
-	11, // 12: quorlease.v1.AcquireResponse.fallbacks:type_name -> quorlease.v1.Fallbacks
-	12, // 13: quorlease.v1.Fallbacks.limits:type_name -> quorlease.v1.Fallback
-	14, // 14: quorlease.v1.Fallbacks.retries:type_name -> quorlease.v1.RetryRule
-	4,  // 15: quorlease.v1.Fallback.mode:type_name -> quorlease.v1.FallbackMode
-	13, // 16: quorlease.v1.Fallback.dimensions:type_name -> quorlease.v1.FallbackDimension
-	37, // 17: quorlease.v1.Fallback.lease:type_name -> google.protobuf.Duration
-	37, // 18: quorlease.v1.FallbackDimension.interval:type_name -> google.protobuf.Duration
-	37, // 19: quorlease.v1.RetryRule.window:type_name -> google.protobuf.Duration
-	37, // 20: quorlease.v1.RetryRule.retry_after:type_name -> google.protobuf.Duration
-	15, // 21: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 22: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
-	17, // 23: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
-	37, // 24: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
-	3,  // 25: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
-	17, // 26: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
-	37, // 27: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	15, // 28: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 29: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
-	37, // 30: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	17, // 31: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
-	24, // 32: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
-	26, // 33: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
-	5,  // 34: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
-	0,  // 35: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
-	8,  // 36: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
-	9,  // 37: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
-	30, // 38: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
-	31, // 39: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
-	32, // 40: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
-	37, // 41: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
-	6,  // 42: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
-	16, // 43: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
-	19, // 44: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
-	21, // 45: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
-	27, // 46: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
-	33, // 47: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
-	35, // 48: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
-	36, // 49: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
-	10, // 50: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
-	18, // 51: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
-	20, // 52: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
-	22, // 53: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
-	28, // 54: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
-	38, // 55: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
-	6,  // 56: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
-	16, // 57: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
-	19, // 58: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
-	21, // 59: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
-	23, // 60: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
-	27, // 61: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
-	29, // 62: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
-	10, // 63: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
-	18, // 64: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
-	20, // 65: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
-	22, // 66: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
-	25, // 67: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
-	28, // 68: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
-	34, // 69: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
-	63, // [63:70] is the sub-list for method output_type
-	56, // [56:63] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	48, // 0: quorlease.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
+	6,  // 1: quorlease.v1.AcquireRequest.charges:type_name -> quorlease.v1.Charge
+	42, // 2: quorlease.v1.AcquireRequest.attributes:type_name -> quorlease.v1.AcquireRequest.AttributesEntry
+	43, // 3: quorlease.v1.AcquireRequest.amounts:type_name -> quorlease.v1.AcquireRequest.AmountsEntry
+	6,  // 4: quorlease.v1.Lease.charges:type_name -> quorlease.v1.Charge
+	48, // 5: quorlease.v1.Lease.ttl:type_name -> google.protobuf.Duration
+	3,  // 6: quorlease.v1.Lease.state:type_name -> quorlease.v1.LeaseState
+	2,  // 7: quorlease.v1.Denial.reason:type_name -> quorlease.v1.Reason
+	48, // 8: quorlease.v1.Denial.retry_after:type_name -> google.protobuf.Duration
+	48, // 9: quorlease.v1.Denial.frees_in:type_name -> google.protobuf.Duration
+	48, // 10: quorlease.v1.QueueStatus.eta:type_name -> google.protobuf.Duration
+	48, // 11: quorlease.v1.QueueStatus.waited:type_name -> google.protobuf.Duration
+	0,  // 12: quorlease.v1.AcquireResponse.decision:type_name -> quorlease.v1.Decision
+	8,  // 13: quorlease.v1.AcquireResponse.lease:type_name -> quorlease.v1.Lease
+	9,  // 14: quorlease.v1.AcquireResponse.denials:type_name -> quorlease.v1.Denial
+	1,  // 15: quorlease.v1.AcquireResponse.source:type_name -> quorlease.v1.Source
+	11, // 16: quorlease.v1.AcquireResponse.remaining:type_name -> quorlease.v1.Remaining
+	13, // 17: quorlease.v1.AcquireResponse.fallbacks:type_name -> quorlease.v1.Fallbacks
+	10, // 18: quorlease.v1.AcquireResponse.queue:type_name -> quorlease.v1.QueueStatus
+	9,  // 19: quorlease.v1.AcquireResponse.warnings:type_name -> quorlease.v1.Denial
+	14, // 20: quorlease.v1.Fallbacks.limits:type_name -> quorlease.v1.Fallback
+	16, // 21: quorlease.v1.Fallbacks.retries:type_name -> quorlease.v1.RetryRule
+	4,  // 22: quorlease.v1.Fallback.mode:type_name -> quorlease.v1.FallbackMode
+	15, // 23: quorlease.v1.Fallback.dimensions:type_name -> quorlease.v1.FallbackDimension
+	48, // 24: quorlease.v1.Fallback.lease:type_name -> google.protobuf.Duration
+	48, // 25: quorlease.v1.FallbackDimension.interval:type_name -> google.protobuf.Duration
+	48, // 26: quorlease.v1.RetryRule.window:type_name -> google.protobuf.Duration
+	48, // 27: quorlease.v1.RetryRule.retry_after:type_name -> google.protobuf.Duration
+	17, // 28: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 29: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
+	19, // 30: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
+	48, // 31: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
+	3,  // 32: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
+	19, // 33: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
+	48, // 34: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	17, // 35: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 36: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
+	48, // 37: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	19, // 38: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
+	28, // 39: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
+	26, // 40: quorlease.v1.ReportRequest.feedback:type_name -> quorlease.v1.Feedback
+	27, // 41: quorlease.v1.ReportRequest.attempts:type_name -> quorlease.v1.Attempts
+	5,  // 42: quorlease.v1.Feedback.kind:type_name -> quorlease.v1.Feedback.Kind
+	44, // 43: quorlease.v1.Feedback.attributes:type_name -> quorlease.v1.Feedback.AttributesEntry
+	48, // 44: quorlease.v1.Feedback.wait:type_name -> google.protobuf.Duration
+	45, // 45: quorlease.v1.Feedback.remaining:type_name -> quorlease.v1.Feedback.RemainingEntry
+	31, // 46: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
+	30, // 47: quorlease.v1.ReportResponse.controlled:type_name -> quorlease.v1.Controlled
+	48, // 48: quorlease.v1.Controlled.paused:type_name -> google.protobuf.Duration
+	6,  // 49: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
+	46, // 50: quorlease.v1.PeekRequest.attributes:type_name -> quorlease.v1.PeekRequest.AttributesEntry
+	47, // 51: quorlease.v1.PeekRequest.amounts:type_name -> quorlease.v1.PeekRequest.AmountsEntry
+	0,  // 52: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
+	9,  // 53: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
+	11, // 54: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
+	35, // 55: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
+	36, // 56: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
+	37, // 57: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
+	48, // 58: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
+	7,  // 59: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
+	18, // 60: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
+	21, // 61: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
+	23, // 62: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
+	32, // 63: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
+	38, // 64: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
+	40, // 65: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
+	41, // 66: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
+	12, // 67: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
+	20, // 68: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
+	22, // 69: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
+	24, // 70: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
+	33, // 71: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
+	49, // 72: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
+	7,  // 73: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
+	18, // 74: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
+	21, // 75: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
+	23, // 76: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
+	25, // 77: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
+	32, // 78: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
+	34, // 79: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
+	12, // 80: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
+	20, // 81: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
+	22, // 82: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
+	24, // 83: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
+	29, // 84: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
+	33, // 85: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
+	39, // 86: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
+	80, // [80:87] is the sub-list for method output_type
+	73, // [73:80] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_admission_proto_init() }
@@ -3089,12 +3709,12 @@ func file_quorlease_v1_admission_proto_init() {
 		return
 	}
 	file_quorlease_v1_admission_proto_msgTypes[1].OneofWrappers = []any{}
-	file_quorlease_v1_admission_proto_msgTypes[7].OneofWrappers = []any{}
-	file_quorlease_v1_admission_proto_msgTypes[24].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quorlease_v1_admission_proto_msgTypes[28].OneofWrappers = []any{
 		(*SessionRequest_Hello)(nil),
 		(*SessionRequest_Items)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[27].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[31].OneofWrappers = []any{
 		(*RequestItem_Acquire)(nil),
 		(*RequestItem_Settle)(nil),
 		(*RequestItem_Release)(nil),
@@ -3102,10 +3722,10 @@ func file_quorlease_v1_admission_proto_init() {
 		(*RequestItem_Peek)(nil),
 		(*RequestItem_Cancel)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[29].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[33].OneofWrappers = []any{
 		(*SessionResponse_Items)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[31].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[35].OneofWrappers = []any{
 		(*ResponseItem_Acquire)(nil),
 		(*ResponseItem_Settle)(nil),
 		(*ResponseItem_Release)(nil),
@@ -3118,8 +3738,8 @@ func file_quorlease_v1_admission_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_admission_proto_rawDesc), len(file_quorlease_v1_admission_proto_rawDesc)),
-			NumEnums:      5,
-			NumMessages:   32,
+			NumEnums:      6,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -9,6 +9,7 @@ package quorleasev1
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -476,9 +477,23 @@ type ClientStatus struct {
 	// Retries as a part of requests, in parts per million.
 	FractionPpm int64 `protobuf:"varint,4,opt,name=fraction_ppm,json=fractionPpm,proto3" json:"fraction_ppm,omitempty"`
 	// Retries that the budget still lets through.
-	RetriesLeft   int64  `protobuf:"varint,5,opt,name=retries_left,json=retriesLeft,proto3" json:"retries_left,omitempty"`
-	RetryBudget   string `protobuf:"bytes,6,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
-	OverBudget    bool   `protobuf:"varint,7,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
+	RetriesLeft int64  `protobuf:"varint,5,opt,name=retries_left,json=retriesLeft,proto3" json:"retries_left,omitempty"`
+	RetryBudget string `protobuf:"bytes,6,opt,name=retry_budget,json=retryBudget,proto3" json:"retry_budget,omitempty"`
+	OverBudget  bool   `protobuf:"varint,7,opt,name=over_budget,json=overBudget,proto3" json:"over_budget,omitempty"`
+	// Answers of a provider that throttled it, in the last hour.
+	Throttled int64 `protobuf:"varint,8,opt,name=throttled,proto3" json:"throttled,omitempty"`
+	// Denials with a wait in the window of the budget, and those after which it came
+	// back too early.
+	Denied int64 `protobuf:"varint,9,opt,name=denied,proto3" json:"denied,omitempty"`
+	Early  int64 `protobuf:"varint,10,opt,name=early,proto3" json:"early,omitempty"`
+	// It waits as long as it is told: at most one in twenty came back too early.
+	// Absent: it was told too seldom to say.
+	HonoursWaits *bool `protobuf:"varint,11,opt,name=honours_waits,json=honoursWaits,proto3,oneof" json:"honours_waits,omitempty"`
+	// The commonest error that was reported for it.
+	Error string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
+	// When the budget's window would let it through again. Absent: it does.
+	FreesIn       *durationpb.Duration `protobuf:"bytes,13,opt,name=frees_in,json=freesIn,proto3" json:"frees_in,omitempty"`
+	Mode          Mode                 `protobuf:"varint,14,opt,name=mode,proto3,enum=quorlease.v1.Mode" json:"mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -560,6 +575,55 @@ func (x *ClientStatus) GetOverBudget() bool {
 		return x.OverBudget
 	}
 	return false
+}
+
+func (x *ClientStatus) GetThrottled() int64 {
+	if x != nil {
+		return x.Throttled
+	}
+	return 0
+}
+
+func (x *ClientStatus) GetDenied() int64 {
+	if x != nil {
+		return x.Denied
+	}
+	return 0
+}
+
+func (x *ClientStatus) GetEarly() int64 {
+	if x != nil {
+		return x.Early
+	}
+	return 0
+}
+
+func (x *ClientStatus) GetHonoursWaits() bool {
+	if x != nil && x.HonoursWaits != nil {
+		return *x.HonoursWaits
+	}
+	return false
+}
+
+func (x *ClientStatus) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ClientStatus) GetFreesIn() *durationpb.Duration {
+	if x != nil {
+		return x.FreesIn
+	}
+	return nil
+}
+
+func (x *ClientStatus) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_UNSPECIFIED
 }
 
 type ClientsListResponse struct {
@@ -819,7 +883,7 @@ var File_quorlease_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorlease/v1/cluster.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x15\n" +
+	"\x1aquorlease/v1/cluster.proto\x12\fquorlease.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19quorlease/v1/limits.proto\"\x15\n" +
 	"\x13ClusterStateRequest\"c\n" +
 	"\x14ClusterStateResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12#\n" +
@@ -842,7 +906,7 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12.\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x18.quorlease.v1.NodeStatusR\x05nodes\"&\n" +
 	"\x12ClientsListRequest\x12\x10\n" +
-	"\x03top\x18\x01 \x01(\rR\x03top\"\xe6\x01\n" +
+	"\x03top\x18\x01 \x01(\rR\x03top\"\xe2\x03\n" +
 	"\fClientStatus\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1a\n" +
 	"\brequests\x18\x02 \x01(\x03R\brequests\x12\x18\n" +
@@ -851,7 +915,16 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\fretries_left\x18\x05 \x01(\x03R\vretriesLeft\x12!\n" +
 	"\fretry_budget\x18\x06 \x01(\tR\vretryBudget\x12\x1f\n" +
 	"\vover_budget\x18\a \x01(\bR\n" +
-	"overBudget\"a\n" +
+	"overBudget\x12\x1c\n" +
+	"\tthrottled\x18\b \x01(\x03R\tthrottled\x12\x16\n" +
+	"\x06denied\x18\t \x01(\x03R\x06denied\x12\x14\n" +
+	"\x05early\x18\n" +
+	" \x01(\x03R\x05early\x12(\n" +
+	"\rhonours_waits\x18\v \x01(\bH\x00R\fhonoursWaits\x88\x01\x01\x12\x14\n" +
+	"\x05error\x18\f \x01(\tR\x05error\x124\n" +
+	"\bfrees_in\x18\r \x01(\v2\x19.google.protobuf.DurationR\afreesIn\x12&\n" +
+	"\x04mode\x18\x0e \x01(\x0e2\x12.quorlease.v1.ModeR\x04modeB\x10\n" +
+	"\x0e_honours_waits\"a\n" +
 	"\x13ClientsListResponse\x124\n" +
 	"\aclients\x18\x01 \x03(\v2\x1a.quorlease.v1.ClientStatusR\aclients\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\"_\n" +
@@ -916,28 +989,32 @@ var file_quorlease_v1_cluster_proto_goTypes = []any{
 	(*EventsWatchRequest)(nil),    // 10: quorlease.v1.EventsWatchRequest
 	(*Event)(nil),                 // 11: quorlease.v1.Event
 	(*EventsWatchResponse)(nil),   // 12: quorlease.v1.EventsWatchResponse
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(Mode)(0),                     // 14: quorlease.v1.Mode
+	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
 }
 var file_quorlease_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorlease.v1.NodeStatus.role:type_name -> quorlease.v1.Role
 	5,  // 1: quorlease.v1.ClusterStatusResponse.nodes:type_name -> quorlease.v1.NodeStatus
-	8,  // 2: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
-	13, // 3: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
-	1,  // 4: quorlease.v1.Event.severity:type_name -> quorlease.v1.Severity
-	11, // 5: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
-	4,  // 6: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
-	2,  // 7: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
-	7,  // 8: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
-	10, // 9: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
-	6,  // 10: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
-	3,  // 11: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
-	9,  // 12: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
-	12, // 13: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	13, // 2: quorlease.v1.ClientStatus.frees_in:type_name -> google.protobuf.Duration
+	14, // 3: quorlease.v1.ClientStatus.mode:type_name -> quorlease.v1.Mode
+	8,  // 4: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
+	15, // 5: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
+	1,  // 6: quorlease.v1.Event.severity:type_name -> quorlease.v1.Severity
+	11, // 7: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
+	4,  // 8: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
+	2,  // 9: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
+	7,  // 10: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
+	10, // 11: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
+	6,  // 12: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
+	3,  // 13: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
+	9,  // 14: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
+	12, // 15: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
+	12, // [12:16] is the sub-list for method output_type
+	8,  // [8:12] is the sub-list for method input_type
+	8,  // [8:8] is the sub-list for extension type_name
+	8,  // [8:8] is the sub-list for extension extendee
+	0,  // [0:8] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_cluster_proto_init() }
@@ -945,6 +1022,8 @@ func file_quorlease_v1_cluster_proto_init() {
 	if File_quorlease_v1_cluster_proto != nil {
 		return
 	}
+	file_quorlease_v1_limits_proto_init()
+	file_quorlease_v1_cluster_proto_msgTypes[6].OneofWrappers = []any{}
 	file_quorlease_v1_cluster_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

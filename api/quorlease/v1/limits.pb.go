@@ -23,6 +23,170 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Mode int32
+
+const (
+	// As ENFORCE.
+	Mode_MODE_UNSPECIFIED Mode = 0
+	Mode_ENFORCE          Mode = 1
+	// Neither decided nor counted.
+	Mode_OFF Mode = 2
+	// Decided and counted, never refused.
+	Mode_SHADOW Mode = 3
+	// As SHADOW, and the answer and an event say so.
+	Mode_WARN Mode = 4
+)
+
+// Enum value maps for Mode.
+var (
+	Mode_name = map[int32]string{
+		0: "MODE_UNSPECIFIED",
+		1: "ENFORCE",
+		2: "OFF",
+		3: "SHADOW",
+		4: "WARN",
+	}
+	Mode_value = map[string]int32{
+		"MODE_UNSPECIFIED": 0,
+		"ENFORCE":          1,
+		"OFF":              2,
+		"SHADOW":           3,
+		"WARN":             4,
+	}
+)
+
+func (x Mode) Enum() *Mode {
+	p := new(Mode)
+	*p = x
+	return p
+}
+
+func (x Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_v1_limits_proto_enumTypes[0].Descriptor()
+}
+
+func (Mode) Type() protoreflect.EnumType {
+	return &file_quorlease_v1_limits_proto_enumTypes[0]
+}
+
+func (x Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Mode.Descriptor instead.
+func (Mode) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{0}
+}
+
+// Scope is what a client over its budget loses.
+type Scope int32
+
+const (
+	// As CLIENT.
+	Scope_SCOPE_UNSPECIFIED Scope = 0
+	// Everything.
+	Scope_CLIENT Scope = 1
+	// Its retries.
+	Scope_RETRIES Scope = 2
+)
+
+// Enum value maps for Scope.
+var (
+	Scope_name = map[int32]string{
+		0: "SCOPE_UNSPECIFIED",
+		1: "CLIENT",
+		2: "RETRIES",
+	}
+	Scope_value = map[string]int32{
+		"SCOPE_UNSPECIFIED": 0,
+		"CLIENT":            1,
+		"RETRIES":           2,
+	}
+)
+
+func (x Scope) Enum() *Scope {
+	p := new(Scope)
+	*p = x
+	return p
+}
+
+func (x Scope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Scope) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_v1_limits_proto_enumTypes[1].Descriptor()
+}
+
+func (Scope) Type() protoreflect.EnumType {
+	return &file_quorlease_v1_limits_proto_enumTypes[1]
+}
+
+func (x Scope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Scope.Descriptor instead.
+func (Scope) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{1}
+}
+
+type Quota_Period int32
+
+const (
+	Quota_PERIOD_UNSPECIFIED Quota_Period = 0
+	Quota_HOUR               Quota_Period = 1
+	Quota_DAY                Quota_Period = 2
+	Quota_MONTH              Quota_Period = 3
+)
+
+// Enum value maps for Quota_Period.
+var (
+	Quota_Period_name = map[int32]string{
+		0: "PERIOD_UNSPECIFIED",
+		1: "HOUR",
+		2: "DAY",
+		3: "MONTH",
+	}
+	Quota_Period_value = map[string]int32{
+		"PERIOD_UNSPECIFIED": 0,
+		"HOUR":               1,
+		"DAY":                2,
+		"MONTH":              3,
+	}
+)
+
+func (x Quota_Period) Enum() *Quota_Period {
+	p := new(Quota_Period)
+	*p = x
+	return p
+}
+
+func (x Quota_Period) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Quota_Period) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_v1_limits_proto_enumTypes[2].Descriptor()
+}
+
+func (Quota_Period) Type() protoreflect.EnumType {
+	return &file_quorlease_v1_limits_proto_enumTypes[2]
+}
+
+func (x Quota_Period) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Quota_Period.Descriptor instead.
+func (Quota_Period) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{4, 0}
+}
+
 // Rate is amount tokens an interval.
 type Rate struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -248,8 +412,26 @@ type Limit struct {
 	// With SHARE_ON_LOSS what each client may use, in hundredths of a percent of
 	// the limit, 0 to 10000. Absent: unknown.
 	FallbackShareBp *int64 `protobuf:"varint,11,opt,name=fallback_share_bp,json=fallbackShareBp,proto3,oneof" json:"fallback_share_bp,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// At most so many slots in flight for a key, 0 to 2^53, instead of a rate. Its
+	// one dimension is `slots`.
+	Concurrency *int64 `protobuf:"varint,12,opt,name=concurrency,proto3,oneof" json:"concurrency,omitempty"`
+	// Amounts in a calendar window, instead of a rate.
+	Quota *Quota `protobuf:"bytes,13,opt,name=quota,proto3" json:"quota,omitempty"`
+	Mode  Mode   `protobuf:"varint,14,opt,name=mode,proto3,enum=quorlease.v1.Mode" json:"mode,omitempty"`
+	// Over which a bucket reopens after a pause, up to 1 h. Absent: 60 s.
+	Ramp *durationpb.Duration `protobuf:"bytes,15,opt,name=ramp,proto3" json:"ramp,omitempty"`
+	// Absent: the rate is not adapted.
+	Adaptive *Adaptive `protobuf:"bytes,16,opt,name=adaptive,proto3" json:"adaptive,omitempty"`
+	// Attributes that must fit, exact or with a trailing star. None: only explicit
+	// charges reach it.
+	Match     map[string]string `protobuf:"bytes,17,rep,name=match,proto3" json:"match,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Overrides []*Override       `protobuf:"bytes,18,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	Queue     *Queue            `protobuf:"bytes,19,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Keys that one client may bring into being. Absent or 0: any number.
+	MaxKeysPerClient int64      `protobuf:"varint,20,opt,name=max_keys_per_client,json=maxKeysPerClient,proto3" json:"max_keys_per_client,omitempty"`
+	Source           *Reference `protobuf:"bytes,21,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -359,6 +541,410 @@ func (x *Limit) GetFallbackShareBp() int64 {
 	return 0
 }
 
+func (x *Limit) GetConcurrency() int64 {
+	if x != nil && x.Concurrency != nil {
+		return *x.Concurrency
+	}
+	return 0
+}
+
+func (x *Limit) GetQuota() *Quota {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *Limit) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_UNSPECIFIED
+}
+
+func (x *Limit) GetRamp() *durationpb.Duration {
+	if x != nil {
+		return x.Ramp
+	}
+	return nil
+}
+
+func (x *Limit) GetAdaptive() *Adaptive {
+	if x != nil {
+		return x.Adaptive
+	}
+	return nil
+}
+
+func (x *Limit) GetMatch() map[string]string {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *Limit) GetOverrides() []*Override {
+	if x != nil {
+		return x.Overrides
+	}
+	return nil
+}
+
+func (x *Limit) GetQueue() *Queue {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *Limit) GetMaxKeysPerClient() int64 {
+	if x != nil {
+		return x.MaxKeysPerClient
+	}
+	return 0
+}
+
+func (x *Limit) GetSource() *Reference {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+type Quota struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Period Quota_Period           `protobuf:"varint,1,opt,name=period,proto3,enum=quorlease.v1.Quota_Period" json:"period,omitempty"`
+	// A name of the IANA database. Absent: UTC.
+	Timezone string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	// By dimension, 0 to 2^53.
+	Amounts map[string]int64 `protobuf:"bytes,3,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Parts at which an event warns, in hundredths of a percent, 1 to 9999.
+	WarnBp        []int64 `protobuf:"varint,4,rep,packed,name=warn_bp,json=warnBp,proto3" json:"warn_bp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quota) Reset() {
+	*x = Quota{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quota) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quota) ProtoMessage() {}
+
+func (x *Quota) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quota.ProtoReflect.Descriptor instead.
+func (*Quota) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Quota) GetPeriod() Quota_Period {
+	if x != nil {
+		return x.Period
+	}
+	return Quota_PERIOD_UNSPECIFIED
+}
+
+func (x *Quota) GetTimezone() string {
+	if x != nil {
+		return x.Timezone
+	}
+	return ""
+}
+
+func (x *Quota) GetAmounts() map[string]int64 {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
+func (x *Quota) GetWarnBp() []int64 {
+	if x != nil {
+		return x.WarnBp
+	}
+	return nil
+}
+
+// Adaptive lowers the rate of a key when its provider throttles, and raises it
+// step by step.
+type Adaptive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Taken off the rate of now, in hundredths of a percent. Absent: 5000.
+	DecreaseBp *int64 `protobuf:"varint,1,opt,name=decrease_bp,json=decreaseBp,proto3,oneof" json:"decrease_bp,omitempty"`
+	// Added after each interval, in hundredths of a percent of the whole rate.
+	// Absent: 500.
+	StepBp *int64 `protobuf:"varint,2,opt,name=step_bp,json=stepBp,proto3,oneof" json:"step_bp,omitempty"`
+	// Absent: 10 s.
+	Interval *durationpb.Duration `protobuf:"bytes,3,opt,name=interval,proto3" json:"interval,omitempty"`
+	// Never below. Absent: 1000.
+	FloorBp       *int64 `protobuf:"varint,4,opt,name=floor_bp,json=floorBp,proto3,oneof" json:"floor_bp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Adaptive) Reset() {
+	*x = Adaptive{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adaptive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adaptive) ProtoMessage() {}
+
+func (x *Adaptive) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Adaptive.ProtoReflect.Descriptor instead.
+func (*Adaptive) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Adaptive) GetDecreaseBp() int64 {
+	if x != nil && x.DecreaseBp != nil {
+		return *x.DecreaseBp
+	}
+	return 0
+}
+
+func (x *Adaptive) GetStepBp() int64 {
+	if x != nil && x.StepBp != nil {
+		return *x.StepBp
+	}
+	return 0
+}
+
+func (x *Adaptive) GetInterval() *durationpb.Duration {
+	if x != nil {
+		return x.Interval
+	}
+	return nil
+}
+
+func (x *Adaptive) GetFloorBp() int64 {
+	if x != nil && x.FloorBp != nil {
+		return *x.FloorBp
+	}
+	return 0
+}
+
+// Override has other numbers for one key, or for keys with a prefix.
+type Override struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One of the two.
+	Key    string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Dimensions that are not here are as in the limit.
+	Dimensions    []*Dimension `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Override) Reset() {
+	*x = Override{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Override) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Override) ProtoMessage() {}
+
+func (x *Override) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Override.ProtoReflect.Descriptor instead.
+func (*Override) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Override) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Override) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *Override) GetDimensions() []*Dimension {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
+type Queue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Acquires that may wait at one key. 0: nobody waits. Absent: 10000.
+	Max *int64 `protobuf:"varint,1,opt,name=max,proto3,oneof" json:"max,omitempty"`
+	// Tokens of one dimension that they ask for together. Absent or 0: any number.
+	MaxTokens int64 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// Absent: 60 s, at most 1 h.
+	MaxWait *durationpb.Duration `protobuf:"bytes,3,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// What clients weigh against one another, 1 to 1000; 1 where none is given.
+	Weights       map[string]int64 `protobuf:"bytes,4,rep,name=weights,proto3" json:"weights,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queue) Reset() {
+	*x = Queue{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queue) ProtoMessage() {}
+
+func (x *Queue) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queue.ProtoReflect.Descriptor instead.
+func (*Queue) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Queue) GetMax() int64 {
+	if x != nil && x.Max != nil {
+		return *x.Max
+	}
+	return 0
+}
+
+func (x *Queue) GetMaxTokens() int64 {
+	if x != nil {
+		return x.MaxTokens
+	}
+	return 0
+}
+
+func (x *Queue) GetMaxWait() *durationpb.Duration {
+	if x != nil {
+		return x.MaxWait
+	}
+	return nil
+}
+
+func (x *Queue) GetWeights() map[string]int64 {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+type Reference struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Url   string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// YYYY-MM-DD.
+	VerifiedAt    string `protobuf:"bytes,2,opt,name=verified_at,json=verifiedAt,proto3" json:"verified_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reference) Reset() {
+	*x = Reference{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reference) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reference) ProtoMessage() {}
+
+func (x *Reference) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reference.ProtoReflect.Descriptor instead.
+func (*Reference) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Reference) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Reference) GetVerifiedAt() string {
+	if x != nil {
+		return x.VerifiedAt
+	}
+	return ""
+}
+
 type RetryBudget struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -374,14 +960,22 @@ type RetryBudget struct {
 	// Absent: 50.
 	MinRequests *int64 `protobuf:"varint,6,opt,name=min_requests,json=minRequests,proto3,oneof" json:"min_requests,omitempty"`
 	// Absent: 60 s.
-	RetryAfter    *durationpb.Duration `protobuf:"bytes,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	RetryAfter *durationpb.Duration `protobuf:"bytes,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	// Retries that the whole fleet may make whatever the fraction says. Absent: none.
+	MinRetries *Rate `protobuf:"bytes,8,opt,name=min_retries,json=minRetries,proto3" json:"min_retries,omitempty"`
+	Scope      Scope `protobuf:"varint,9,opt,name=scope,proto3,enum=quorlease.v1.Scope" json:"scope,omitempty"`
+	Mode       Mode  `protobuf:"varint,10,opt,name=mode,proto3,enum=quorlease.v1.Mode" json:"mode,omitempty"`
+	// A client above this fraction for so long is warned of. Absent: 1000 for 2 min;
+	// 0: never.
+	WarnFractionBp *int64               `protobuf:"varint,11,opt,name=warn_fraction_bp,json=warnFractionBp,proto3,oneof" json:"warn_fraction_bp,omitempty"`
+	WarnFor        *durationpb.Duration `protobuf:"bytes,12,opt,name=warn_for,json=warnFor,proto3" json:"warn_for,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *RetryBudget) Reset() {
 	*x = RetryBudget{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[4]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +987,7 @@ func (x *RetryBudget) String() string {
 func (*RetryBudget) ProtoMessage() {}
 
 func (x *RetryBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[4]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +1000,7 @@ func (x *RetryBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryBudget.ProtoReflect.Descriptor instead.
 func (*RetryBudget) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *RetryBudget) GetName() string {
@@ -458,6 +1052,41 @@ func (x *RetryBudget) GetRetryAfter() *durationpb.Duration {
 	return nil
 }
 
+func (x *RetryBudget) GetMinRetries() *Rate {
+	if x != nil {
+		return x.MinRetries
+	}
+	return nil
+}
+
+func (x *RetryBudget) GetScope() Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return Scope_SCOPE_UNSPECIFIED
+}
+
+func (x *RetryBudget) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_UNSPECIFIED
+}
+
+func (x *RetryBudget) GetWarnFractionBp() int64 {
+	if x != nil && x.WarnFractionBp != nil {
+		return *x.WarnFractionBp
+	}
+	return 0
+}
+
+func (x *RetryBudget) GetWarnFor() *durationpb.Duration {
+	if x != nil {
+		return x.WarnFor
+	}
+	return nil
+}
+
 type LimitsApplyRequest struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	Limits       []*Limit               `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
@@ -474,7 +1103,7 @@ type LimitsApplyRequest struct {
 
 func (x *LimitsApplyRequest) Reset() {
 	*x = LimitsApplyRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[5]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +1115,7 @@ func (x *LimitsApplyRequest) String() string {
 func (*LimitsApplyRequest) ProtoMessage() {}
 
 func (x *LimitsApplyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[5]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +1128,7 @@ func (x *LimitsApplyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsApplyRequest.ProtoReflect.Descriptor instead.
 func (*LimitsApplyRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LimitsApplyRequest) GetLimits() []*Limit {
@@ -550,7 +1179,7 @@ type LimitChange struct {
 
 func (x *LimitChange) Reset() {
 	*x = LimitChange{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[6]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -562,7 +1191,7 @@ func (x *LimitChange) String() string {
 func (*LimitChange) ProtoMessage() {}
 
 func (x *LimitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[6]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -575,7 +1204,7 @@ func (x *LimitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitChange.ProtoReflect.Descriptor instead.
 func (*LimitChange) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LimitChange) GetName() string {
@@ -625,7 +1254,7 @@ type LimitsApplyResponse struct {
 
 func (x *LimitsApplyResponse) Reset() {
 	*x = LimitsApplyResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[7]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -637,7 +1266,7 @@ func (x *LimitsApplyResponse) String() string {
 func (*LimitsApplyResponse) ProtoMessage() {}
 
 func (x *LimitsApplyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[7]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -650,7 +1279,7 @@ func (x *LimitsApplyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsApplyResponse.ProtoReflect.Descriptor instead.
 func (*LimitsApplyResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LimitsApplyResponse) GetRevision() uint64 {
@@ -679,7 +1308,7 @@ type LimitsListRequest struct {
 
 func (x *LimitsListRequest) Reset() {
 	*x = LimitsListRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[8]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +1320,7 @@ func (x *LimitsListRequest) String() string {
 func (*LimitsListRequest) ProtoMessage() {}
 
 func (x *LimitsListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[8]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +1333,7 @@ func (x *LimitsListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsListRequest.ProtoReflect.Descriptor instead.
 func (*LimitsListRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitsListRequest) GetName() string {
@@ -732,7 +1361,7 @@ type LimitsListResponse struct {
 
 func (x *LimitsListResponse) Reset() {
 	*x = LimitsListResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[9]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -744,7 +1373,7 @@ func (x *LimitsListResponse) String() string {
 func (*LimitsListResponse) ProtoMessage() {}
 
 func (x *LimitsListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[9]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -757,7 +1386,7 @@ func (x *LimitsListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsListResponse.ProtoReflect.Descriptor instead.
 func (*LimitsListResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LimitsListResponse) GetRevision() uint64 {
@@ -792,7 +1421,7 @@ type LimitsDeleteRequest struct {
 
 func (x *LimitsDeleteRequest) Reset() {
 	*x = LimitsDeleteRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[10]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +1433,7 @@ func (x *LimitsDeleteRequest) String() string {
 func (*LimitsDeleteRequest) ProtoMessage() {}
 
 func (x *LimitsDeleteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[10]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +1446,7 @@ func (x *LimitsDeleteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsDeleteRequest.ProtoReflect.Descriptor instead.
 func (*LimitsDeleteRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LimitsDeleteRequest) GetName() string {
@@ -843,7 +1472,7 @@ type LimitsDeleteResponse struct {
 
 func (x *LimitsDeleteResponse) Reset() {
 	*x = LimitsDeleteResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[11]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -855,7 +1484,7 @@ func (x *LimitsDeleteResponse) String() string {
 func (*LimitsDeleteResponse) ProtoMessage() {}
 
 func (x *LimitsDeleteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[11]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -868,7 +1497,7 @@ func (x *LimitsDeleteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsDeleteResponse.ProtoReflect.Descriptor instead.
 func (*LimitsDeleteResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LimitsDeleteResponse) GetRevision() uint64 {
@@ -889,7 +1518,7 @@ type LimitsInspectRequest struct {
 
 func (x *LimitsInspectRequest) Reset() {
 	*x = LimitsInspectRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[12]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -901,7 +1530,7 @@ func (x *LimitsInspectRequest) String() string {
 func (*LimitsInspectRequest) ProtoMessage() {}
 
 func (x *LimitsInspectRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[12]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -914,7 +1543,7 @@ func (x *LimitsInspectRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsInspectRequest.ProtoReflect.Descriptor instead.
 func (*LimitsInspectRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LimitsInspectRequest) GetLimit() string {
@@ -960,7 +1589,7 @@ type BucketState struct {
 
 func (x *BucketState) Reset() {
 	*x = BucketState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[13]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -972,7 +1601,7 @@ func (x *BucketState) String() string {
 func (*BucketState) ProtoMessage() {}
 
 func (x *BucketState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[13]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -985,7 +1614,7 @@ func (x *BucketState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BucketState.ProtoReflect.Descriptor instead.
 func (*BucketState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *BucketState) GetDimension() string {
@@ -1064,7 +1693,7 @@ type ClassState struct {
 
 func (x *ClassState) Reset() {
 	*x = ClassState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[14]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1076,7 +1705,7 @@ func (x *ClassState) String() string {
 func (*ClassState) ProtoMessage() {}
 
 func (x *ClassState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[14]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1089,7 +1718,7 @@ func (x *ClassState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassState.ProtoReflect.Descriptor instead.
 func (*ClassState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ClassState) GetName() string {
@@ -1142,14 +1771,21 @@ type LimitsInspectResponse struct {
 	OpenLeases int64 `protobuf:"varint,7,opt,name=open_leases,json=openLeases,proto3" json:"open_leases,omitempty"`
 	// What clients reported to have admitted while nobody answered, the latest
 	// first, at most 100.
-	Reports       []*ReportState `protobuf:"bytes,8,rep,name=reports,proto3" json:"reports,omitempty"`
+	Reports []*ReportState `protobuf:"bytes,8,rep,name=reports,proto3" json:"reports,omitempty"`
+	// What feedback has done to the key. Absent: nothing, or it is over.
+	Control *ControlState `protobuf:"bytes,9,opt,name=control,proto3" json:"control,omitempty"`
+	// What waits at the key, by class. The leader knows.
+	Queues []*QueueState `protobuf:"bytes,10,rep,name=queues,proto3" json:"queues,omitempty"`
+	// Of a quota, the window.
+	WindowStarts  *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=window_starts,json=windowStarts,proto3" json:"window_starts,omitempty"`
+	WindowEnds    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=window_ends,json=windowEnds,proto3" json:"window_ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *LimitsInspectResponse) Reset() {
 	*x = LimitsInspectResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[15]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1161,7 +1797,7 @@ func (x *LimitsInspectResponse) String() string {
 func (*LimitsInspectResponse) ProtoMessage() {}
 
 func (x *LimitsInspectResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[15]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1174,7 +1810,7 @@ func (x *LimitsInspectResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsInspectResponse.ProtoReflect.Descriptor instead.
 func (*LimitsInspectResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LimitsInspectResponse) GetLimit() *Limit {
@@ -1233,6 +1869,271 @@ func (x *LimitsInspectResponse) GetReports() []*ReportState {
 	return nil
 }
 
+func (x *LimitsInspectResponse) GetControl() *ControlState {
+	if x != nil {
+		return x.Control
+	}
+	return nil
+}
+
+func (x *LimitsInspectResponse) GetQueues() []*QueueState {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *LimitsInspectResponse) GetWindowStarts() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WindowStarts
+	}
+	return nil
+}
+
+func (x *LimitsInspectResponse) GetWindowEnds() *timestamppb.Timestamp {
+	if x != nil {
+		return x.WindowEnds
+	}
+	return nil
+}
+
+// ControlState is a pause, a ramp or a block.
+type ControlState struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How long it stays closed. Absent: it is open.
+	Paused  *durationpb.Duration `protobuf:"bytes,1,opt,name=paused,proto3" json:"paused,omitempty"`
+	Blocked bool                 `protobuf:"varint,2,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// What of the rate is handed out now, or after the pause.
+	PacePpm int64 `protobuf:"varint,3,opt,name=pace_ppm,json=pacePpm,proto3" json:"pace_ppm,omitempty"`
+	// How long until all of it is.
+	WholeIn *durationpb.Duration `protobuf:"bytes,4,opt,name=whole_in,json=wholeIn,proto3" json:"whole_in,omitempty"`
+	Reason  string               `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Who reported it.
+	Client        string `protobuf:"bytes,6,opt,name=client,proto3" json:"client,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ControlState) Reset() {
+	*x = ControlState{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ControlState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ControlState) ProtoMessage() {}
+
+func (x *ControlState) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ControlState.ProtoReflect.Descriptor instead.
+func (*ControlState) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *ControlState) GetPaused() *durationpb.Duration {
+	if x != nil {
+		return x.Paused
+	}
+	return nil
+}
+
+func (x *ControlState) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *ControlState) GetPacePpm() int64 {
+	if x != nil {
+		return x.PacePpm
+	}
+	return 0
+}
+
+func (x *ControlState) GetWholeIn() *durationpb.Duration {
+	if x != nil {
+		return x.WholeIn
+	}
+	return nil
+}
+
+func (x *ControlState) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ControlState) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+// QueueState is what waits in one class of one key.
+type QueueState struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Class   string                 `protobuf:"bytes,1,opt,name=class,proto3" json:"class,omitempty"`
+	Waiting int64                  `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Tokens that they ask for together, by dimension.
+	Tokens map[string]int64 `protobuf:"bytes,3,rep,name=tokens,proto3" json:"tokens,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// How long the head has waited, and how much longer it will.
+	Oldest *durationpb.Duration `protobuf:"bytes,4,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	Eta    *durationpb.Duration `protobuf:"bytes,5,opt,name=eta,proto3" json:"eta,omitempty"`
+	// Of the first 20 clients, in the order of their turns.
+	Clients       []*QueueClient `protobuf:"bytes,6,rep,name=clients,proto3" json:"clients,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueState) Reset() {
+	*x = QueueState{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueState) ProtoMessage() {}
+
+func (x *QueueState) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueState.ProtoReflect.Descriptor instead.
+func (*QueueState) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *QueueState) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *QueueState) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *QueueState) GetTokens() map[string]int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *QueueState) GetOldest() *durationpb.Duration {
+	if x != nil {
+		return x.Oldest
+	}
+	return nil
+}
+
+func (x *QueueState) GetEta() *durationpb.Duration {
+	if x != nil {
+		return x.Eta
+	}
+	return nil
+}
+
+func (x *QueueState) GetClients() []*QueueClient {
+	if x != nil {
+		return x.Clients
+	}
+	return nil
+}
+
+type QueueClient struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	Waiting       int64                  `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Weight        int64                  `protobuf:"varint,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueClient) Reset() {
+	*x = QueueClient{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueClient) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueClient) ProtoMessage() {}
+
+func (x *QueueClient) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueClient.ProtoReflect.Descriptor instead.
+func (*QueueClient) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *QueueClient) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *QueueClient) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *QueueClient) GetWeight() int64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 // ReportState is what one client session has reported of one bucket.
 type ReportState struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -1251,7 +2152,7 @@ type ReportState struct {
 
 func (x *ReportState) Reset() {
 	*x = ReportState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +2164,7 @@ func (x *ReportState) String() string {
 func (*ReportState) ProtoMessage() {}
 
 func (x *ReportState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[16]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +2177,7 @@ func (x *ReportState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportState.ProtoReflect.Descriptor instead.
 func (*ReportState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ReportState) GetClient() string {
@@ -1330,6 +2231,7 @@ type LimitsAdjustRequest struct {
 	//
 	//	*LimitsAdjustRequest_Add
 	//	*LimitsAdjustRequest_Reset_
+	//	*LimitsAdjustRequest_ClearBlock
 	Change isLimitsAdjustRequest_Change `protobuf_oneof:"change"`
 	// Required, 1 to 512 bytes.
 	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -1339,7 +2241,7 @@ type LimitsAdjustRequest struct {
 
 func (x *LimitsAdjustRequest) Reset() {
 	*x = LimitsAdjustRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +2253,7 @@ func (x *LimitsAdjustRequest) String() string {
 func (*LimitsAdjustRequest) ProtoMessage() {}
 
 func (x *LimitsAdjustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[17]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +2266,7 @@ func (x *LimitsAdjustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsAdjustRequest.ProtoReflect.Descriptor instead.
 func (*LimitsAdjustRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LimitsAdjustRequest) GetLimit() string {
@@ -1413,6 +2315,15 @@ func (x *LimitsAdjustRequest) GetReset_() bool {
 	return false
 }
 
+func (x *LimitsAdjustRequest) GetClearBlock() bool {
+	if x != nil {
+		if x, ok := x.Change.(*LimitsAdjustRequest_ClearBlock); ok {
+			return x.ClearBlock
+		}
+	}
+	return false
+}
+
 func (x *LimitsAdjustRequest) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -1432,9 +2343,16 @@ type LimitsAdjustRequest_Reset_ struct {
 	Reset_ bool `protobuf:"varint,5,opt,name=reset,proto3,oneof"`
 }
 
+type LimitsAdjustRequest_ClearBlock struct {
+	// Open again after a block, a pause or a ramp. Without a dimension.
+	ClearBlock bool `protobuf:"varint,7,opt,name=clear_block,json=clearBlock,proto3,oneof"`
+}
+
 func (*LimitsAdjustRequest_Add) isLimitsAdjustRequest_Change() {}
 
 func (*LimitsAdjustRequest_Reset_) isLimitsAdjustRequest_Change() {}
+
+func (*LimitsAdjustRequest_ClearBlock) isLimitsAdjustRequest_Change() {}
 
 type LimitsAdjustResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1446,7 +2364,7 @@ type LimitsAdjustResponse struct {
 
 func (x *LimitsAdjustResponse) Reset() {
 	*x = LimitsAdjustResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +2376,7 @@ func (x *LimitsAdjustResponse) String() string {
 func (*LimitsAdjustResponse) ProtoMessage() {}
 
 func (x *LimitsAdjustResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[18]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +2389,7 @@ func (x *LimitsAdjustResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsAdjustResponse.ProtoReflect.Descriptor instead.
 func (*LimitsAdjustResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LimitsAdjustResponse) GetBefore() *Remaining {
@@ -1499,7 +2417,7 @@ type LimitsHistoryRequest struct {
 
 func (x *LimitsHistoryRequest) Reset() {
 	*x = LimitsHistoryRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +2429,7 @@ func (x *LimitsHistoryRequest) String() string {
 func (*LimitsHistoryRequest) ProtoMessage() {}
 
 func (x *LimitsHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[19]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +2442,7 @@ func (x *LimitsHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsHistoryRequest.ProtoReflect.Descriptor instead.
 func (*LimitsHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LimitsHistoryRequest) GetLimit() uint32 {
@@ -1553,7 +2471,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +2483,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[20]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +2496,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -1618,7 +2536,7 @@ type LimitsHistoryResponse struct {
 
 func (x *LimitsHistoryResponse) Reset() {
 	*x = LimitsHistoryResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +2548,7 @@ func (x *LimitsHistoryResponse) String() string {
 func (*LimitsHistoryResponse) ProtoMessage() {}
 
 func (x *LimitsHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +2561,7 @@ func (x *LimitsHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsHistoryResponse.ProtoReflect.Descriptor instead.
 func (*LimitsHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LimitsHistoryResponse) GetRevisions() []*Revision {
@@ -1674,7 +2592,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bshare_bp\x18\x02 \x01(\x03R\ashareBp\x12\x1e\n" +
 	"\bburst_bp\x18\x03 \x01(\x03H\x00R\aburstBp\x88\x01\x01B\v\n" +
-	"\t_burst_bp\"\xe0\x03\n" +
+	"\t_burst_bp\"\xfe\a\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03per\x18\x02 \x03(\tR\x03per\x12\x1c\n" +
@@ -1689,11 +2607,69 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\bmax_keys\x18\t \x01(\x03H\x01R\amaxKeys\x88\x01\x01\x12@\n" +
 	"\x0eon_quorum_loss\x18\n" +
 	" \x01(\x0e2\x1a.quorlease.v1.FallbackModeR\fonQuorumLoss\x12/\n" +
-	"\x11fallback_share_bp\x18\v \x01(\x03H\x02R\x0ffallbackShareBp\x88\x01\x01B\f\n" +
+	"\x11fallback_share_bp\x18\v \x01(\x03H\x02R\x0ffallbackShareBp\x88\x01\x01\x12%\n" +
+	"\vconcurrency\x18\f \x01(\x03H\x03R\vconcurrency\x88\x01\x01\x12)\n" +
+	"\x05quota\x18\r \x01(\v2\x13.quorlease.v1.QuotaR\x05quota\x12&\n" +
+	"\x04mode\x18\x0e \x01(\x0e2\x12.quorlease.v1.ModeR\x04mode\x12-\n" +
+	"\x04ramp\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\x04ramp\x122\n" +
+	"\badaptive\x18\x10 \x01(\v2\x16.quorlease.v1.AdaptiveR\badaptive\x124\n" +
+	"\x05match\x18\x11 \x03(\v2\x1e.quorlease.v1.Limit.MatchEntryR\x05match\x124\n" +
+	"\toverrides\x18\x12 \x03(\v2\x16.quorlease.v1.OverrideR\toverrides\x12)\n" +
+	"\x05queue\x18\x13 \x01(\v2\x13.quorlease.v1.QueueR\x05queue\x12-\n" +
+	"\x13max_keys_per_client\x18\x14 \x01(\x03R\x10maxKeysPerClient\x12/\n" +
+	"\x06source\x18\x15 \x01(\v2\x17.quorlease.v1.ReferenceR\x06source\x1a8\n" +
+	"\n" +
+	"MatchEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\f\n" +
 	"\n" +
 	"_target_bpB\v\n" +
 	"\t_max_keysB\x14\n" +
-	"\x12_fallback_share_bp\"\xd8\x02\n" +
+	"\x12_fallback_share_bpB\x0e\n" +
+	"\f_concurrency\"\xa8\x02\n" +
+	"\x05Quota\x122\n" +
+	"\x06period\x18\x01 \x01(\x0e2\x1a.quorlease.v1.Quota.PeriodR\x06period\x12\x1a\n" +
+	"\btimezone\x18\x02 \x01(\tR\btimezone\x12:\n" +
+	"\aamounts\x18\x03 \x03(\v2 .quorlease.v1.Quota.AmountsEntryR\aamounts\x12\x17\n" +
+	"\awarn_bp\x18\x04 \x03(\x03R\x06warnBp\x1a:\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\">\n" +
+	"\x06Period\x12\x16\n" +
+	"\x12PERIOD_UNSPECIFIED\x10\x00\x12\b\n" +
+	"\x04HOUR\x10\x01\x12\a\n" +
+	"\x03DAY\x10\x02\x12\t\n" +
+	"\x05MONTH\x10\x03\"\xce\x01\n" +
+	"\bAdaptive\x12$\n" +
+	"\vdecrease_bp\x18\x01 \x01(\x03H\x00R\n" +
+	"decreaseBp\x88\x01\x01\x12\x1c\n" +
+	"\astep_bp\x18\x02 \x01(\x03H\x01R\x06stepBp\x88\x01\x01\x125\n" +
+	"\binterval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x1e\n" +
+	"\bfloor_bp\x18\x04 \x01(\x03H\x02R\afloorBp\x88\x01\x01B\x0e\n" +
+	"\f_decrease_bpB\n" +
+	"\n" +
+	"\b_step_bpB\v\n" +
+	"\t_floor_bp\"m\n" +
+	"\bOverride\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\tR\x06prefix\x127\n" +
+	"\n" +
+	"dimensions\x18\x03 \x03(\v2\x17.quorlease.v1.DimensionR\n" +
+	"dimensions\"\xf3\x01\n" +
+	"\x05Queue\x12\x15\n" +
+	"\x03max\x18\x01 \x01(\x03H\x00R\x03max\x88\x01\x01\x12\x1d\n" +
+	"\n" +
+	"max_tokens\x18\x02 \x01(\x03R\tmaxTokens\x124\n" +
+	"\bmax_wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\amaxWait\x12:\n" +
+	"\aweights\x18\x04 \x03(\v2 .quorlease.v1.Queue.WeightsEntryR\aweights\x1a:\n" +
+	"\fWeightsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01B\x06\n" +
+	"\x04_max\">\n" +
+	"\tReference\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1f\n" +
+	"\vverified_at\x18\x02 \x01(\tR\n" +
+	"verifiedAt\"\xda\x04\n" +
 	"\vRetryBudget\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12$\n" +
@@ -1703,10 +2679,18 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x06window\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12&\n" +
 	"\fmin_requests\x18\x06 \x01(\x03H\x02R\vminRequests\x88\x01\x01\x12:\n" +
 	"\vretry_after\x18\a \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"retryAfterB\x0e\n" +
+	"retryAfter\x123\n" +
+	"\vmin_retries\x18\b \x01(\v2\x12.quorlease.v1.RateR\n" +
+	"minRetries\x12)\n" +
+	"\x05scope\x18\t \x01(\x0e2\x13.quorlease.v1.ScopeR\x05scope\x12&\n" +
+	"\x04mode\x18\n" +
+	" \x01(\x0e2\x12.quorlease.v1.ModeR\x04mode\x12-\n" +
+	"\x10warn_fraction_bp\x18\v \x01(\x03H\x03R\x0ewarnFractionBp\x88\x01\x01\x124\n" +
+	"\bwarn_for\x18\f \x01(\v2\x19.google.protobuf.DurationR\awarnForB\x0e\n" +
 	"\f_max_retriesB\x12\n" +
 	"\x10_max_fraction_bpB\x0f\n" +
-	"\r_min_requests\"\xf8\x01\n" +
+	"\r_min_requestsB\x13\n" +
+	"\x11_warn_fraction_bp\"\xf8\x01\n" +
 	"\x12LimitsApplyRequest\x12+\n" +
 	"\x06limits\x18\x01 \x03(\v2\x13.quorlease.v1.LimitR\x06limits\x12>\n" +
 	"\rretry_budgets\x18\x02 \x03(\v2\x19.quorlease.v1.RetryBudgetR\fretryBudgets\x12\x14\n" +
@@ -1761,7 +2745,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x12\n" +
 	"\x04debt\x18\x03 \x01(\x03R\x04debt\x12\x1b\n" +
 	"\tsub_burst\x18\x04 \x01(\x03R\bsubBurst\x12'\n" +
-	"\x0feffective_burst\x18\x05 \x01(\x03R\x0eeffectiveBurst\"\x99\x02\n" +
+	"\x0feffective_burst\x18\x05 \x01(\x03R\x0eeffectiveBurst\"\xff\x03\n" +
 	"\x15LimitsInspectResponse\x12)\n" +
 	"\x05limit\x18\x01 \x01(\v2\x13.quorlease.v1.LimitR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -1771,7 +2755,35 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x04keys\x18\x06 \x01(\x03R\x04keys\x12\x1f\n" +
 	"\vopen_leases\x18\a \x01(\x03R\n" +
 	"openLeases\x123\n" +
-	"\areports\x18\b \x03(\v2\x19.quorlease.v1.ReportStateR\areports\"\xa0\x01\n" +
+	"\areports\x18\b \x03(\v2\x19.quorlease.v1.ReportStateR\areports\x124\n" +
+	"\acontrol\x18\t \x01(\v2\x1a.quorlease.v1.ControlStateR\acontrol\x120\n" +
+	"\x06queues\x18\n" +
+	" \x03(\v2\x18.quorlease.v1.QueueStateR\x06queues\x12?\n" +
+	"\rwindow_starts\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\fwindowStarts\x12;\n" +
+	"\vwindow_ends\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"windowEnds\"\xdc\x01\n" +
+	"\fControlState\x121\n" +
+	"\x06paused\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x06paused\x12\x18\n" +
+	"\ablocked\x18\x02 \x01(\bR\ablocked\x12\x19\n" +
+	"\bpace_ppm\x18\x03 \x01(\x03R\apacePpm\x124\n" +
+	"\bwhole_in\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\awholeIn\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06client\x18\x06 \x01(\tR\x06client\"\xca\x02\n" +
+	"\n" +
+	"QueueState\x12\x14\n" +
+	"\x05class\x18\x01 \x01(\tR\x05class\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12<\n" +
+	"\x06tokens\x18\x03 \x03(\v2$.quorlease.v1.QueueState.TokensEntryR\x06tokens\x121\n" +
+	"\x06oldest\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x06oldest\x12+\n" +
+	"\x03eta\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\x03eta\x123\n" +
+	"\aclients\x18\x06 \x03(\v2\x19.quorlease.v1.QueueClientR\aclients\x1a9\n" +
+	"\vTokensEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"W\n" +
+	"\vQueueClient\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\tR\x06client\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12\x16\n" +
+	"\x06weight\x18\x03 \x01(\x03R\x06weight\"\xa0\x01\n" +
 	"\vReportState\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1d\n" +
 	"\n" +
@@ -1779,13 +2791,15 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x14\n" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
 	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\x12\x0e\n" +
-	"\x02at\x18\x06 \x01(\x03R\x02at\"\xa9\x01\n" +
+	"\x02at\x18\x06 \x01(\x03R\x02at\"\xcc\x01\n" +
 	"\x13LimitsAdjustRequest\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x12\n" +
 	"\x03add\x18\x04 \x01(\x03H\x00R\x03add\x12\x16\n" +
-	"\x05reset\x18\x05 \x01(\bH\x00R\x05reset\x12\x16\n" +
+	"\x05reset\x18\x05 \x01(\bH\x00R\x05reset\x12!\n" +
+	"\vclear_block\x18\a \x01(\bH\x00R\n" +
+	"clearBlock\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reasonB\b\n" +
 	"\x06change\"v\n" +
 	"\x14LimitsAdjustResponse\x12/\n" +
@@ -1800,7 +2814,19 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x06author\x18\x03 \x01(\tR\x06author\x123\n" +
 	"\achanges\x18\x04 \x03(\v2\x19.quorlease.v1.LimitChangeR\achanges\"M\n" +
 	"\x15LimitsHistoryResponse\x124\n" +
-	"\trevisions\x18\x01 \x03(\v2\x16.quorlease.v1.RevisionR\trevisions2\xeb\x03\n" +
+	"\trevisions\x18\x01 \x03(\v2\x16.quorlease.v1.RevisionR\trevisions*H\n" +
+	"\x04Mode\x12\x14\n" +
+	"\x10MODE_UNSPECIFIED\x10\x00\x12\v\n" +
+	"\aENFORCE\x10\x01\x12\a\n" +
+	"\x03OFF\x10\x02\x12\n" +
+	"\n" +
+	"\x06SHADOW\x10\x03\x12\b\n" +
+	"\x04WARN\x10\x04*7\n" +
+	"\x05Scope\x12\x15\n" +
+	"\x11SCOPE_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06CLIENT\x10\x01\x12\v\n" +
+	"\aRETRIES\x10\x022\xeb\x03\n" +
 	"\x06Limits\x12L\n" +
 	"\x05Apply\x12 .quorlease.v1.LimitsApplyRequest\x1a!.quorlease.v1.LimitsApplyResponse\x12I\n" +
 	"\x04List\x12\x1f.quorlease.v1.LimitsListRequest\x1a .quorlease.v1.LimitsListResponse\x12O\n" +
@@ -1821,81 +2847,125 @@ func file_quorlease_v1_limits_proto_rawDescGZIP() []byte {
 	return file_quorlease_v1_limits_proto_rawDescData
 }
 
-var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
+var file_quorlease_v1_limits_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_quorlease_v1_limits_proto_goTypes = []any{
-	(*Rate)(nil),                  // 0: quorlease.v1.Rate
-	(*Dimension)(nil),             // 1: quorlease.v1.Dimension
-	(*Class)(nil),                 // 2: quorlease.v1.Class
-	(*Limit)(nil),                 // 3: quorlease.v1.Limit
-	(*RetryBudget)(nil),           // 4: quorlease.v1.RetryBudget
-	(*LimitsApplyRequest)(nil),    // 5: quorlease.v1.LimitsApplyRequest
-	(*LimitChange)(nil),           // 6: quorlease.v1.LimitChange
-	(*LimitsApplyResponse)(nil),   // 7: quorlease.v1.LimitsApplyResponse
-	(*LimitsListRequest)(nil),     // 8: quorlease.v1.LimitsListRequest
-	(*LimitsListResponse)(nil),    // 9: quorlease.v1.LimitsListResponse
-	(*LimitsDeleteRequest)(nil),   // 10: quorlease.v1.LimitsDeleteRequest
-	(*LimitsDeleteResponse)(nil),  // 11: quorlease.v1.LimitsDeleteResponse
-	(*LimitsInspectRequest)(nil),  // 12: quorlease.v1.LimitsInspectRequest
-	(*BucketState)(nil),           // 13: quorlease.v1.BucketState
-	(*ClassState)(nil),            // 14: quorlease.v1.ClassState
-	(*LimitsInspectResponse)(nil), // 15: quorlease.v1.LimitsInspectResponse
-	(*ReportState)(nil),           // 16: quorlease.v1.ReportState
-	(*LimitsAdjustRequest)(nil),   // 17: quorlease.v1.LimitsAdjustRequest
-	(*LimitsAdjustResponse)(nil),  // 18: quorlease.v1.LimitsAdjustResponse
-	(*LimitsHistoryRequest)(nil),  // 19: quorlease.v1.LimitsHistoryRequest
-	(*Revision)(nil),              // 20: quorlease.v1.Revision
-	(*LimitsHistoryResponse)(nil), // 21: quorlease.v1.LimitsHistoryResponse
-	(*durationpb.Duration)(nil),   // 22: google.protobuf.Duration
-	(FallbackMode)(0),             // 23: quorlease.v1.FallbackMode
-	(*Remaining)(nil),             // 24: quorlease.v1.Remaining
-	(*timestamppb.Timestamp)(nil), // 25: google.protobuf.Timestamp
+	(Mode)(0),                     // 0: quorlease.v1.Mode
+	(Scope)(0),                    // 1: quorlease.v1.Scope
+	(Quota_Period)(0),             // 2: quorlease.v1.Quota.Period
+	(*Rate)(nil),                  // 3: quorlease.v1.Rate
+	(*Dimension)(nil),             // 4: quorlease.v1.Dimension
+	(*Class)(nil),                 // 5: quorlease.v1.Class
+	(*Limit)(nil),                 // 6: quorlease.v1.Limit
+	(*Quota)(nil),                 // 7: quorlease.v1.Quota
+	(*Adaptive)(nil),              // 8: quorlease.v1.Adaptive
+	(*Override)(nil),              // 9: quorlease.v1.Override
+	(*Queue)(nil),                 // 10: quorlease.v1.Queue
+	(*Reference)(nil),             // 11: quorlease.v1.Reference
+	(*RetryBudget)(nil),           // 12: quorlease.v1.RetryBudget
+	(*LimitsApplyRequest)(nil),    // 13: quorlease.v1.LimitsApplyRequest
+	(*LimitChange)(nil),           // 14: quorlease.v1.LimitChange
+	(*LimitsApplyResponse)(nil),   // 15: quorlease.v1.LimitsApplyResponse
+	(*LimitsListRequest)(nil),     // 16: quorlease.v1.LimitsListRequest
+	(*LimitsListResponse)(nil),    // 17: quorlease.v1.LimitsListResponse
+	(*LimitsDeleteRequest)(nil),   // 18: quorlease.v1.LimitsDeleteRequest
+	(*LimitsDeleteResponse)(nil),  // 19: quorlease.v1.LimitsDeleteResponse
+	(*LimitsInspectRequest)(nil),  // 20: quorlease.v1.LimitsInspectRequest
+	(*BucketState)(nil),           // 21: quorlease.v1.BucketState
+	(*ClassState)(nil),            // 22: quorlease.v1.ClassState
+	(*LimitsInspectResponse)(nil), // 23: quorlease.v1.LimitsInspectResponse
+	(*ControlState)(nil),          // 24: quorlease.v1.ControlState
+	(*QueueState)(nil),            // 25: quorlease.v1.QueueState
+	(*QueueClient)(nil),           // 26: quorlease.v1.QueueClient
+	(*ReportState)(nil),           // 27: quorlease.v1.ReportState
+	(*LimitsAdjustRequest)(nil),   // 28: quorlease.v1.LimitsAdjustRequest
+	(*LimitsAdjustResponse)(nil),  // 29: quorlease.v1.LimitsAdjustResponse
+	(*LimitsHistoryRequest)(nil),  // 30: quorlease.v1.LimitsHistoryRequest
+	(*Revision)(nil),              // 31: quorlease.v1.Revision
+	(*LimitsHistoryResponse)(nil), // 32: quorlease.v1.LimitsHistoryResponse
+	nil,                           // 33: quorlease.v1.Limit.MatchEntry
+	nil,                           // 34: quorlease.v1.Quota.AmountsEntry
+	nil,                           // 35: quorlease.v1.Queue.WeightsEntry
+	nil,                           // 36: quorlease.v1.QueueState.TokensEntry
+	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
+	(FallbackMode)(0),             // 38: quorlease.v1.FallbackMode
+	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
+	(*Remaining)(nil),             // 40: quorlease.v1.Remaining
 }
 var file_quorlease_v1_limits_proto_depIdxs = []int32{
-	22, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
-	0,  // 1: quorlease.v1.Dimension.rate:type_name -> quorlease.v1.Rate
-	1,  // 2: quorlease.v1.Limit.dimensions:type_name -> quorlease.v1.Dimension
-	2,  // 3: quorlease.v1.Limit.classes:type_name -> quorlease.v1.Class
-	22, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
-	23, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
-	22, // 6: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
-	22, // 7: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
-	3,  // 8: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
-	4,  // 9: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
-	3,  // 10: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
-	3,  // 11: quorlease.v1.LimitChange.limit_after:type_name -> quorlease.v1.Limit
-	4,  // 12: quorlease.v1.LimitChange.retry_budget_before:type_name -> quorlease.v1.RetryBudget
-	4,  // 13: quorlease.v1.LimitChange.retry_budget_after:type_name -> quorlease.v1.RetryBudget
-	6,  // 14: quorlease.v1.LimitsApplyResponse.changes:type_name -> quorlease.v1.LimitChange
-	3,  // 15: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
-	4,  // 16: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
-	0,  // 17: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
-	22, // 18: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
-	14, // 19: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
-	3,  // 20: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
-	13, // 21: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
-	16, // 22: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
-	24, // 23: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
-	24, // 24: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
-	25, // 25: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
-	6,  // 26: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
-	20, // 27: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
-	5,  // 28: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
-	8,  // 29: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
-	10, // 30: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
-	12, // 31: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
-	17, // 32: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
-	19, // 33: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
-	7,  // 34: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
-	9,  // 35: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
-	11, // 36: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
-	15, // 37: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
-	18, // 38: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
-	21, // 39: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
-	34, // [34:40] is the sub-list for method output_type
-	28, // [28:34] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	37, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
+	3,  // 1: quorlease.v1.Dimension.rate:type_name -> quorlease.v1.Rate
+	4,  // 2: quorlease.v1.Limit.dimensions:type_name -> quorlease.v1.Dimension
+	5,  // 3: quorlease.v1.Limit.classes:type_name -> quorlease.v1.Class
+	37, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
+	38, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
+	7,  // 6: quorlease.v1.Limit.quota:type_name -> quorlease.v1.Quota
+	0,  // 7: quorlease.v1.Limit.mode:type_name -> quorlease.v1.Mode
+	37, // 8: quorlease.v1.Limit.ramp:type_name -> google.protobuf.Duration
+	8,  // 9: quorlease.v1.Limit.adaptive:type_name -> quorlease.v1.Adaptive
+	33, // 10: quorlease.v1.Limit.match:type_name -> quorlease.v1.Limit.MatchEntry
+	9,  // 11: quorlease.v1.Limit.overrides:type_name -> quorlease.v1.Override
+	10, // 12: quorlease.v1.Limit.queue:type_name -> quorlease.v1.Queue
+	11, // 13: quorlease.v1.Limit.source:type_name -> quorlease.v1.Reference
+	2,  // 14: quorlease.v1.Quota.period:type_name -> quorlease.v1.Quota.Period
+	34, // 15: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
+	37, // 16: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
+	4,  // 17: quorlease.v1.Override.dimensions:type_name -> quorlease.v1.Dimension
+	37, // 18: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
+	35, // 19: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
+	37, // 20: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
+	37, // 21: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
+	3,  // 22: quorlease.v1.RetryBudget.min_retries:type_name -> quorlease.v1.Rate
+	1,  // 23: quorlease.v1.RetryBudget.scope:type_name -> quorlease.v1.Scope
+	0,  // 24: quorlease.v1.RetryBudget.mode:type_name -> quorlease.v1.Mode
+	37, // 25: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
+	6,  // 26: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
+	12, // 27: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
+	6,  // 28: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
+	6,  // 29: quorlease.v1.LimitChange.limit_after:type_name -> quorlease.v1.Limit
+	12, // 30: quorlease.v1.LimitChange.retry_budget_before:type_name -> quorlease.v1.RetryBudget
+	12, // 31: quorlease.v1.LimitChange.retry_budget_after:type_name -> quorlease.v1.RetryBudget
+	14, // 32: quorlease.v1.LimitsApplyResponse.changes:type_name -> quorlease.v1.LimitChange
+	6,  // 33: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
+	12, // 34: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
+	3,  // 35: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
+	37, // 36: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
+	22, // 37: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
+	6,  // 38: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
+	21, // 39: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
+	27, // 40: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
+	24, // 41: quorlease.v1.LimitsInspectResponse.control:type_name -> quorlease.v1.ControlState
+	25, // 42: quorlease.v1.LimitsInspectResponse.queues:type_name -> quorlease.v1.QueueState
+	39, // 43: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
+	39, // 44: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
+	37, // 45: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
+	37, // 46: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
+	36, // 47: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
+	37, // 48: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
+	37, // 49: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
+	26, // 50: quorlease.v1.QueueState.clients:type_name -> quorlease.v1.QueueClient
+	40, // 51: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
+	40, // 52: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
+	39, // 53: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
+	14, // 54: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
+	31, // 55: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
+	13, // 56: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
+	16, // 57: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
+	18, // 58: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
+	20, // 59: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
+	28, // 60: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
+	30, // 61: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
+	15, // 62: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
+	17, // 63: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
+	19, // 64: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
+	23, // 65: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
+	29, // 66: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
+	32, // 67: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
+	62, // [62:68] is the sub-list for method output_type
+	56, // [56:62] is the sub-list for method input_type
+	56, // [56:56] is the sub-list for extension type_name
+	56, // [56:56] is the sub-list for extension extendee
+	0,  // [0:56] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_limits_proto_init() }
@@ -1907,26 +2977,30 @@ func file_quorlease_v1_limits_proto_init() {
 	file_quorlease_v1_limits_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[2].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[3].OneofWrappers = []any{}
-	file_quorlease_v1_limits_proto_msgTypes[4].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[5].OneofWrappers = []any{}
-	file_quorlease_v1_limits_proto_msgTypes[6].OneofWrappers = []any{}
+	file_quorlease_v1_limits_proto_msgTypes[7].OneofWrappers = []any{}
+	file_quorlease_v1_limits_proto_msgTypes[9].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[10].OneofWrappers = []any{}
-	file_quorlease_v1_limits_proto_msgTypes[17].OneofWrappers = []any{
+	file_quorlease_v1_limits_proto_msgTypes[11].OneofWrappers = []any{}
+	file_quorlease_v1_limits_proto_msgTypes[15].OneofWrappers = []any{}
+	file_quorlease_v1_limits_proto_msgTypes[25].OneofWrappers = []any{
 		(*LimitsAdjustRequest_Add)(nil),
 		(*LimitsAdjustRequest_Reset_)(nil),
+		(*LimitsAdjustRequest_ClearBlock)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_limits_proto_rawDesc), len(file_quorlease_v1_limits_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   22,
+			NumEnums:      3,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
 		GoTypes:           file_quorlease_v1_limits_proto_goTypes,
 		DependencyIndexes: file_quorlease_v1_limits_proto_depIdxs,
+		EnumInfos:         file_quorlease_v1_limits_proto_enumTypes,
 		MessageInfos:      file_quorlease_v1_limits_proto_msgTypes,
 	}.Build()
 	File_quorlease_v1_limits_proto = out.File

@@ -24,6 +24,69 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Signal_Kind int32
+
+const (
+	Signal_KIND_UNSPECIFIED Signal_Kind = 0
+	// Too many requests or tokens: 429. Pauses for the wait, then ramps.
+	Signal_KIND_THROTTLED Signal_Kind = 1
+	// Growing too fast: ramps anew, from half of what is handed out now.
+	Signal_KIND_ACCELERATION Signal_Kind = 2
+	// The provider is overloaded: less is handed out.
+	Signal_KIND_OVERLOADED Signal_Kind = 3
+	// Money is used up: blocked until a person clears it.
+	Signal_KIND_SPEND_CAP Signal_Kind = 4
+	// Headers only: lowers levels that are too high.
+	Signal_KIND_OBSERVED Signal_Kind = 5
+)
+
+// Enum value maps for Signal_Kind.
+var (
+	Signal_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_THROTTLED",
+		2: "KIND_ACCELERATION",
+		3: "KIND_OVERLOADED",
+		4: "KIND_SPEND_CAP",
+		5: "KIND_OBSERVED",
+	}
+	Signal_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED":  0,
+		"KIND_THROTTLED":    1,
+		"KIND_ACCELERATION": 2,
+		"KIND_OVERLOADED":   3,
+		"KIND_SPEND_CAP":    4,
+		"KIND_OBSERVED":     5,
+	}
+)
+
+func (x Signal_Kind) Enum() *Signal_Kind {
+	p := new(Signal_Kind)
+	*p = x
+	return p
+}
+
+func (x Signal_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Signal_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_entry_proto_enumTypes[0].Descriptor()
+}
+
+func (Signal_Kind) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_entry_proto_enumTypes[0]
+}
+
+func (x Signal_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Signal_Kind.Descriptor instead.
+func (Signal_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15, 0}
+}
+
 // Entry is one log entry: many operations under one stamp. An entry without
 // operations is a tick, which only moves the authority clock.
 type Entry struct {
@@ -31,8 +94,9 @@ type Entry struct {
 	// Authority time in nanoseconds since the cluster began, stamped by the
 	// leader. The state machine takes max(previous, stamp).
 	Stamp int64 `protobuf:"varint,1,opt,name=stamp,proto3" json:"stamp,omitempty"`
-	// The leader's wall clock in Unix nanoseconds. It is shown to people and
-	// decides nothing.
+	// The median of the wall clocks of the voters that the leader hears, in Unix
+	// nanoseconds. The state machine takes max(previous, wall). It decides calendar
+	// windows and nothing else.
 	Wall       int64        `protobuf:"varint,2,opt,name=wall,proto3" json:"wall,omitempty"`
 	Operations []*Operation `protobuf:"bytes,3,rep,name=operations,proto3" json:"operations,omitempty"`
 	// Raft's term in which it was stamped. In an entry of another term the stamp
@@ -117,6 +181,9 @@ type Operation struct {
 	//	*Operation_SetNode
 	//	*Operation_Form
 	//	*Operation_ReportAdmitted
+	//	*Operation_RollWindow
+	//	*Operation_EndSession
+	//	*Operation_Feedback
 	Kind          isOperation_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -249,6 +316,33 @@ func (x *Operation) GetReportAdmitted() *ReportAdmitted {
 	return nil
 }
 
+func (x *Operation) GetRollWindow() *RollWindow {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_RollWindow); ok {
+			return x.RollWindow
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetEndSession() *EndSession {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_EndSession); ok {
+			return x.EndSession
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetFeedback() *Feedback {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_Feedback); ok {
+			return x.Feedback
+		}
+	}
+	return nil
+}
+
 type isOperation_Kind interface {
 	isOperation_Kind()
 }
@@ -293,6 +387,18 @@ type Operation_ReportAdmitted struct {
 	ReportAdmitted *ReportAdmitted `protobuf:"bytes,10,opt,name=report_admitted,json=reportAdmitted,proto3,oneof"`
 }
 
+type Operation_RollWindow struct {
+	RollWindow *RollWindow `protobuf:"bytes,11,opt,name=roll_window,json=rollWindow,proto3,oneof"`
+}
+
+type Operation_EndSession struct {
+	EndSession *EndSession `protobuf:"bytes,12,opt,name=end_session,json=endSession,proto3,oneof"`
+}
+
+type Operation_Feedback struct {
+	Feedback *Feedback `protobuf:"bytes,13,opt,name=feedback,proto3,oneof"`
+}
+
 func (*Operation_Acquire) isOperation_Kind() {}
 
 func (*Operation_Settle) isOperation_Kind() {}
@@ -313,6 +419,12 @@ func (*Operation_Form) isOperation_Kind() {}
 
 func (*Operation_ReportAdmitted) isOperation_Kind() {}
 
+func (*Operation_RollWindow) isOperation_Kind() {}
+
+func (*Operation_EndSession) isOperation_Kind() {}
+
+func (*Operation_Feedback) isOperation_Kind() {}
+
 // Charge asks for amount of one dimension of one key of one limit.
 type Charge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -321,7 +433,11 @@ type Charge struct {
 	Key       string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	Dimension string `protobuf:"bytes,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
 	// Tokens, 1 to 2^53.
-	Amount        int64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
+	Amount int64 `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Free tokens that must be left in the bucket for those who wait, 0 to 2^53:
+	// the leader's queue knows of them, the state machine does not. 2^53 leaves all
+	// of them, so that only the class's own part can be taken.
+	Keep          int64 `protobuf:"varint,5,opt,name=keep,proto3" json:"keep,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -384,6 +500,13 @@ func (x *Charge) GetAmount() int64 {
 	return 0
 }
 
+func (x *Charge) GetKeep() int64 {
+	if x != nil {
+		return x.Keep
+	}
+	return 0
+}
+
 // Acquire asks for every charge or none (G3).
 type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -397,8 +520,19 @@ type Acquire struct {
 	Class string `protobuf:"bytes,4,opt,name=class,proto3" json:"class,omitempty"`
 	// Keep a record, so that the lease can be settled, renewed and released and
 	// a repetition is harmless (G4).
-	Track         bool      `protobuf:"varint,5,opt,name=track,proto3" json:"track,omitempty"`
-	Charges       []*Charge `protobuf:"bytes,6,rep,name=charges,proto3" json:"charges,omitempty"`
+	Track   bool      `protobuf:"varint,5,opt,name=track,proto3" json:"track,omitempty"`
+	Charges []*Charge `protobuf:"bytes,6,rep,name=charges,proto3" json:"charges,omitempty"`
+	// Nanoseconds that the leader's queue held it, 0 to 1 h. They are added to the
+	// life of the lease (T24).
+	Held int64 `protobuf:"varint,7,opt,name=held,proto3" json:"held,omitempty"`
+	// The revision of the limits from which the charges were worked out of
+	// attributes. Another one is refused, and the charges are worked out anew.
+	// Absent: the charges were given.
+	Revision *uint64 `protobuf:"varint,8,opt,name=revision,proto3,oneof" json:"revision,omitempty"`
+	// The session that the caller speaks over, 16 bytes, and which of its
+	// connections. Slots come back after a grace when it ends. Absent: none.
+	Session       []byte `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`
+	Connection    uint64 `protobuf:"varint,10,opt,name=connection,proto3" json:"connection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -473,6 +607,34 @@ func (x *Acquire) GetCharges() []*Charge {
 		return x.Charges
 	}
 	return nil
+}
+
+func (x *Acquire) GetHeld() int64 {
+	if x != nil {
+		return x.Held
+	}
+	return 0
+}
+
+func (x *Acquire) GetRevision() uint64 {
+	if x != nil && x.Revision != nil {
+		return *x.Revision
+	}
+	return 0
+}
+
+func (x *Acquire) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Acquire) GetConnection() uint64 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
 }
 
 // Usage is what was really used. Without limit and key it speaks of every
@@ -869,6 +1031,7 @@ type Adjust struct {
 	//
 	//	*Adjust_Add
 	//	*Adjust_Reset_
+	//	*Adjust_Clear
 	Change isAdjust_Change `protobuf_oneof:"change"`
 	// Why. Required, 1 to 512 bytes.
 	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
@@ -953,6 +1116,15 @@ func (x *Adjust) GetReset_() bool {
 	return false
 }
 
+func (x *Adjust) GetClear() bool {
+	if x != nil {
+		if x, ok := x.Change.(*Adjust_Clear); ok {
+			return x.Clear
+		}
+	}
+	return false
+}
+
 func (x *Adjust) GetReason() string {
 	if x != nil {
 		return x.Reason
@@ -982,9 +1154,16 @@ type Adjust_Reset_ struct {
 	Reset_ bool `protobuf:"varint,5,opt,name=reset,proto3,oneof"`
 }
 
+type Adjust_Clear struct {
+	// Open again after a block, a pause or a ramp.
+	Clear bool `protobuf:"varint,8,opt,name=clear,proto3,oneof"`
+}
+
 func (*Adjust_Add) isAdjust_Change() {}
 
 func (*Adjust_Reset_) isAdjust_Change() {}
+
+func (*Adjust_Clear) isAdjust_Change() {}
 
 // ReportRetries carries one node's cumulative counts. The state machine takes
 // the maximum a slice, so that loss, repetition and order do no harm.
@@ -1056,9 +1235,19 @@ type ClientSlice struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Client string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
 	// Authority time divided by the length of a slice.
-	Slice         int64 `protobuf:"varint,2,opt,name=slice,proto3" json:"slice,omitempty"`
-	Total         int64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
-	Retries       int64 `protobuf:"varint,4,opt,name=retries,proto3" json:"retries,omitempty"`
+	Slice   int64 `protobuf:"varint,2,opt,name=slice,proto3" json:"slice,omitempty"`
+	Total   int64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"`
+	Retries int64 `protobuf:"varint,4,opt,name=retries,proto3" json:"retries,omitempty"`
+	// Answers of a provider that throttled it, as the client or its gateway
+	// reported them.
+	Throttled int64 `protobuf:"varint,5,opt,name=throttled,proto3" json:"throttled,omitempty"`
+	// Denials with a wait, and those after which it came back too early.
+	Denied int64 `protobuf:"varint,6,opt,name=denied,proto3" json:"denied,omitempty"`
+	Early  int64 `protobuf:"varint,7,opt,name=early,proto3" json:"early,omitempty"`
+	// The commonest error that was reported for it to this process in the window,
+	// at most 64 bytes, and how often. Empty: none.
+	Error         string `protobuf:"bytes,8,opt,name=error,proto3" json:"error,omitempty"`
+	Errors        int64  `protobuf:"varint,9,opt,name=errors,proto3" json:"errors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1121,6 +1310,382 @@ func (x *ClientSlice) GetRetries() int64 {
 	return 0
 }
 
+func (x *ClientSlice) GetThrottled() int64 {
+	if x != nil {
+		return x.Throttled
+	}
+	return 0
+}
+
+func (x *ClientSlice) GetDenied() int64 {
+	if x != nil {
+		return x.Denied
+	}
+	return 0
+}
+
+func (x *ClientSlice) GetEarly() int64 {
+	if x != nil {
+		return x.Early
+	}
+	return 0
+}
+
+func (x *ClientSlice) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *ClientSlice) GetErrors() int64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+// RollWindow begins the next calendar window of a quota. The leader works out
+// where it ends; no node's zone database decides (S1: quotas).
+type RollWindow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Unix nanoseconds. Refused unless it starts where the window before ended or
+	// later, and by the entry's wall clock it has begun.
+	Starts        int64 `protobuf:"varint,2,opt,name=starts,proto3" json:"starts,omitempty"`
+	Ends          int64 `protobuf:"varint,3,opt,name=ends,proto3" json:"ends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RollWindow) Reset() {
+	*x = RollWindow{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RollWindow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RollWindow) ProtoMessage() {}
+
+func (x *RollWindow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RollWindow.ProtoReflect.Descriptor instead.
+func (*RollWindow) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *RollWindow) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *RollWindow) GetStarts() int64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *RollWindow) GetEnds() int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
+// EndSession says that a client's session has ended. Its slots come back after
+// the grace, unless it comes back before.
+type EndSession struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 16 bytes.
+	Session []byte `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Owner   string `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The connection that ended. An older one than the last one seen ends nothing.
+	Connection uint64 `protobuf:"varint,3,opt,name=connection,proto3" json:"connection,omitempty"`
+	// Nanoseconds, 0 to 1 h.
+	Grace         int64 `protobuf:"varint,4,opt,name=grace,proto3" json:"grace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndSession) Reset() {
+	*x = EndSession{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndSession) ProtoMessage() {}
+
+func (x *EndSession) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndSession.ProtoReflect.Descriptor instead.
+func (*EndSession) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *EndSession) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *EndSession) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *EndSession) GetConnection() uint64 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
+func (x *EndSession) GetGrace() int64 {
+	if x != nil {
+		return x.Grace
+	}
+	return 0
+}
+
+// Feedback is what a provider said, as a client reports it.
+type Feedback struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The credential that reported.
+	Owner  string `protobuf:"bytes,1,opt,name=owner,proto3" json:"owner,omitempty"`
+	Client string `protobuf:"bytes,2,opt,name=client,proto3" json:"client,omitempty"`
+	// 1 to 64, all of them or none.
+	Signals       []*Signal `protobuf:"bytes,3,rep,name=signals,proto3" json:"signals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Feedback) Reset() {
+	*x = Feedback{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Feedback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Feedback) ProtoMessage() {}
+
+func (x *Feedback) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Feedback.ProtoReflect.Descriptor instead.
+func (*Feedback) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Feedback) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *Feedback) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Feedback) GetSignals() []*Signal {
+	if x != nil {
+		return x.Signals
+	}
+	return nil
+}
+
+// Signal is one answer of a provider about one key of one limit.
+type Signal struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key   string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Kind  Signal_Kind            `protobuf:"varint,3,opt,name=kind,proto3,enum=quorlease.log.v1.Signal_Kind" json:"kind,omitempty"`
+	// Nanoseconds from now, 0 to 24 h. 0: the provider did not say.
+	Wait     int64       `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"`
+	Observed []*Observed `protobuf:"bytes,5,rep,name=observed,proto3" json:"observed,omitempty"`
+	// The provider's own word for it, at most 256 bytes.
+	Reason        string `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Signal) Reset() {
+	*x = Signal{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Signal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Signal) ProtoMessage() {}
+
+func (x *Signal) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Signal.ProtoReflect.Descriptor instead.
+func (*Signal) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Signal) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *Signal) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *Signal) GetKind() Signal_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Signal_KIND_UNSPECIFIED
+}
+
+func (x *Signal) GetWait() int64 {
+	if x != nil {
+		return x.Wait
+	}
+	return 0
+}
+
+func (x *Signal) GetObserved() []*Observed {
+	if x != nil {
+		return x.Observed
+	}
+	return nil
+}
+
+func (x *Signal) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Observed is what a provider's headers say is left.
+type Observed struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Dimension string                 `protobuf:"bytes,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// Tokens, 0 to 2^53.
+	Remaining     int64 `protobuf:"varint,2,opt,name=remaining,proto3" json:"remaining,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Observed) Reset() {
+	*x = Observed{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Observed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Observed) ProtoMessage() {}
+
+func (x *Observed) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Observed.ProtoReflect.Descriptor instead.
+func (*Observed) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *Observed) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *Observed) GetRemaining() int64 {
+	if x != nil {
+		return x.Remaining
+	}
+	return 0
+}
+
 // ReportAdmitted carries what one client session admitted by itself while nobody
 // answered, cumulatively: the state machine books what is above the maximum so
 // far, so that loss, repetition and order do no harm.
@@ -1140,7 +1705,7 @@ type ReportAdmitted struct {
 
 func (x *ReportAdmitted) Reset() {
 	*x = ReportAdmitted{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1152,7 +1717,7 @@ func (x *ReportAdmitted) String() string {
 func (*ReportAdmitted) ProtoMessage() {}
 
 func (x *ReportAdmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1165,7 +1730,7 @@ func (x *ReportAdmitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportAdmitted.ProtoReflect.Descriptor instead.
 func (*ReportAdmitted) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ReportAdmitted) GetSession() []byte {
@@ -1211,7 +1776,7 @@ type AdmittedCount struct {
 
 func (x *AdmittedCount) Reset() {
 	*x = AdmittedCount{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1223,7 +1788,7 @@ func (x *AdmittedCount) String() string {
 func (*AdmittedCount) ProtoMessage() {}
 
 func (x *AdmittedCount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1236,7 +1801,7 @@ func (x *AdmittedCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmittedCount.ProtoReflect.Descriptor instead.
 func (*AdmittedCount) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AdmittedCount) GetLimit() string {
@@ -1286,7 +1851,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1863,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1876,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *SetNode) GetNode() *NodeRecord {
@@ -1346,7 +1911,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1923,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1936,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeRecord) GetRaftId() string {
@@ -1428,7 +1993,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1440,7 +2005,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1453,7 +2018,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Form) GetClusterId() string {
@@ -1487,7 +2052,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1499,7 +2064,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1512,7 +2077,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Caps) GetKeys() int64 {
@@ -1554,7 +2119,7 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x03 \x03(\v2\x1b.quorlease.log.v1.OperationR\n" +
 	"operations\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\xdb\x04\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\x97\x06\n" +
 	"\tOperation\x125\n" +
 	"\aacquire\x18\x01 \x01(\v2\x19.quorlease.log.v1.AcquireH\x00R\aacquire\x122\n" +
 	"\x06settle\x18\x02 \x01(\v2\x18.quorlease.log.v1.SettleH\x00R\x06settle\x125\n" +
@@ -1566,20 +2131,34 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\bset_node\x18\b \x01(\v2\x19.quorlease.log.v1.SetNodeH\x00R\asetNode\x12,\n" +
 	"\x04form\x18\t \x01(\v2\x16.quorlease.log.v1.FormH\x00R\x04form\x12K\n" +
 	"\x0freport_admitted\x18\n" +
-	" \x01(\v2 .quorlease.log.v1.ReportAdmittedH\x00R\x0ereportAdmittedB\x06\n" +
-	"\x04kind\"f\n" +
+	" \x01(\v2 .quorlease.log.v1.ReportAdmittedH\x00R\x0ereportAdmitted\x12?\n" +
+	"\vroll_window\x18\v \x01(\v2\x1c.quorlease.log.v1.RollWindowH\x00R\n" +
+	"rollWindow\x12?\n" +
+	"\vend_session\x18\f \x01(\v2\x1c.quorlease.log.v1.EndSessionH\x00R\n" +
+	"endSession\x128\n" +
+	"\bfeedback\x18\r \x01(\v2\x1a.quorlease.log.v1.FeedbackH\x00R\bfeedbackB\x06\n" +
+	"\x04kind\"z\n" +
 	"\x06Charge\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06amount\x18\x04 \x01(\x03R\x06amount\"\xb2\x01\n" +
+	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
+	"\x04keep\x18\x05 \x01(\x03R\x04keep\"\xae\x02\n" +
 	"\aAcquire\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\fR\aleaseId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06client\x18\x03 \x01(\tR\x06client\x12\x14\n" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x14\n" +
 	"\x05track\x18\x05 \x01(\bR\x05track\x122\n" +
-	"\acharges\x18\x06 \x03(\v2\x18.quorlease.log.v1.ChargeR\acharges\"a\n" +
+	"\acharges\x18\x06 \x03(\v2\x18.quorlease.log.v1.ChargeR\acharges\x12\x12\n" +
+	"\x04held\x18\a \x01(\x03R\x04held\x12\x1f\n" +
+	"\brevision\x18\b \x01(\x04H\x00R\brevision\x88\x01\x01\x12\x18\n" +
+	"\asession\x18\t \x01(\fR\asession\x12\x1e\n" +
+	"\n" +
+	"connection\x18\n" +
+	" \x01(\x04R\n" +
+	"connectionB\v\n" +
+	"\t_revision\"a\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
@@ -1608,25 +2187,65 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\x05prune\x18\x05 \x01(\bR\x05prune\x120\n" +
 	"\x11expected_revision\x18\x06 \x01(\x04H\x00R\x10expectedRevision\x88\x01\x01\x12\x16\n" +
 	"\x06author\x18\a \x01(\tR\x06authorB\x14\n" +
-	"\x12_expected_revision\"\xb4\x01\n" +
+	"\x12_expected_revision\"\xcc\x01\n" +
 	"\x06Adjust\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x12\n" +
 	"\x03add\x18\x04 \x01(\x03H\x00R\x03add\x12\x16\n" +
 	"\x05reset\x18\x05 \x01(\bH\x00R\x05reset\x12\x16\n" +
+	"\x05clear\x18\b \x01(\bH\x00R\x05clear\x12\x16\n" +
 	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x16\n" +
 	"\x06author\x18\a \x01(\tR\x06authorB\b\n" +
 	"\x06change\"n\n" +
 	"\rReportRetries\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\x04R\x04boot\x125\n" +
-	"\x06slices\x18\x03 \x03(\v2\x1d.quorlease.log.v1.ClientSliceR\x06slices\"k\n" +
+	"\x06slices\x18\x03 \x03(\v2\x1d.quorlease.log.v1.ClientSliceR\x06slices\"\xe5\x01\n" +
 	"\vClientSlice\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x14\n" +
 	"\x05slice\x18\x02 \x01(\x03R\x05slice\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x03R\x05total\x12\x18\n" +
-	"\aretries\x18\x04 \x01(\x03R\aretries\"\x91\x01\n" +
+	"\aretries\x18\x04 \x01(\x03R\aretries\x12\x1c\n" +
+	"\tthrottled\x18\x05 \x01(\x03R\tthrottled\x12\x16\n" +
+	"\x06denied\x18\x06 \x01(\x03R\x06denied\x12\x14\n" +
+	"\x05early\x18\a \x01(\x03R\x05early\x12\x14\n" +
+	"\x05error\x18\b \x01(\tR\x05error\x12\x16\n" +
+	"\x06errors\x18\t \x01(\x03R\x06errors\"N\n" +
+	"\n" +
+	"RollWindow\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
+	"\x06starts\x18\x02 \x01(\x03R\x06starts\x12\x12\n" +
+	"\x04ends\x18\x03 \x01(\x03R\x04ends\"r\n" +
+	"\n" +
+	"EndSession\x12\x18\n" +
+	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x03 \x01(\x04R\n" +
+	"connection\x12\x14\n" +
+	"\x05grace\x18\x04 \x01(\x03R\x05grace\"l\n" +
+	"\bFeedback\x12\x14\n" +
+	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
+	"\x06client\x18\x02 \x01(\tR\x06client\x122\n" +
+	"\asignals\x18\x03 \x03(\v2\x18.quorlease.log.v1.SignalR\asignals\"\xcd\x02\n" +
+	"\x06Signal\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x121\n" +
+	"\x04kind\x18\x03 \x01(\x0e2\x1d.quorlease.log.v1.Signal.KindR\x04kind\x12\x12\n" +
+	"\x04wait\x18\x04 \x01(\x03R\x04wait\x126\n" +
+	"\bobserved\x18\x05 \x03(\v2\x1a.quorlease.log.v1.ObservedR\bobserved\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\"\x83\x01\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\x12\n" +
+	"\x0eKIND_THROTTLED\x10\x01\x12\x15\n" +
+	"\x11KIND_ACCELERATION\x10\x02\x12\x13\n" +
+	"\x0fKIND_OVERLOADED\x10\x03\x12\x12\n" +
+	"\x0eKIND_SPEND_CAP\x10\x04\x12\x11\n" +
+	"\rKIND_OBSERVED\x10\x05\"F\n" +
+	"\bObserved\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\tR\tdimension\x12\x1c\n" +
+	"\tremaining\x18\x02 \x01(\x03R\tremaining\"\x91\x01\n" +
 	"\x0eReportAdmitted\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
@@ -1671,55 +2290,68 @@ func file_quorlease_log_v1_entry_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_entry_proto_rawDescData
 }
 
-var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_quorlease_log_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quorlease_log_v1_entry_proto_goTypes = []any{
-	(*Entry)(nil),          // 0: quorlease.log.v1.Entry
-	(*Operation)(nil),      // 1: quorlease.log.v1.Operation
-	(*Charge)(nil),         // 2: quorlease.log.v1.Charge
-	(*Acquire)(nil),        // 3: quorlease.log.v1.Acquire
-	(*Usage)(nil),          // 4: quorlease.log.v1.Usage
-	(*Settle)(nil),         // 5: quorlease.log.v1.Settle
-	(*Release)(nil),        // 6: quorlease.log.v1.Release
-	(*Renew)(nil),          // 7: quorlease.log.v1.Renew
-	(*ApplyLimits)(nil),    // 8: quorlease.log.v1.ApplyLimits
-	(*Adjust)(nil),         // 9: quorlease.log.v1.Adjust
-	(*ReportRetries)(nil),  // 10: quorlease.log.v1.ReportRetries
-	(*ClientSlice)(nil),    // 11: quorlease.log.v1.ClientSlice
-	(*ReportAdmitted)(nil), // 12: quorlease.log.v1.ReportAdmitted
-	(*AdmittedCount)(nil),  // 13: quorlease.log.v1.AdmittedCount
-	(*SetNode)(nil),        // 14: quorlease.log.v1.SetNode
-	(*NodeRecord)(nil),     // 15: quorlease.log.v1.NodeRecord
-	(*Form)(nil),           // 16: quorlease.log.v1.Form
-	(*Caps)(nil),           // 17: quorlease.log.v1.Caps
-	(*Limit)(nil),          // 18: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),    // 19: quorlease.log.v1.RetryBudget
+	(Signal_Kind)(0),       // 0: quorlease.log.v1.Signal.Kind
+	(*Entry)(nil),          // 1: quorlease.log.v1.Entry
+	(*Operation)(nil),      // 2: quorlease.log.v1.Operation
+	(*Charge)(nil),         // 3: quorlease.log.v1.Charge
+	(*Acquire)(nil),        // 4: quorlease.log.v1.Acquire
+	(*Usage)(nil),          // 5: quorlease.log.v1.Usage
+	(*Settle)(nil),         // 6: quorlease.log.v1.Settle
+	(*Release)(nil),        // 7: quorlease.log.v1.Release
+	(*Renew)(nil),          // 8: quorlease.log.v1.Renew
+	(*ApplyLimits)(nil),    // 9: quorlease.log.v1.ApplyLimits
+	(*Adjust)(nil),         // 10: quorlease.log.v1.Adjust
+	(*ReportRetries)(nil),  // 11: quorlease.log.v1.ReportRetries
+	(*ClientSlice)(nil),    // 12: quorlease.log.v1.ClientSlice
+	(*RollWindow)(nil),     // 13: quorlease.log.v1.RollWindow
+	(*EndSession)(nil),     // 14: quorlease.log.v1.EndSession
+	(*Feedback)(nil),       // 15: quorlease.log.v1.Feedback
+	(*Signal)(nil),         // 16: quorlease.log.v1.Signal
+	(*Observed)(nil),       // 17: quorlease.log.v1.Observed
+	(*ReportAdmitted)(nil), // 18: quorlease.log.v1.ReportAdmitted
+	(*AdmittedCount)(nil),  // 19: quorlease.log.v1.AdmittedCount
+	(*SetNode)(nil),        // 20: quorlease.log.v1.SetNode
+	(*NodeRecord)(nil),     // 21: quorlease.log.v1.NodeRecord
+	(*Form)(nil),           // 22: quorlease.log.v1.Form
+	(*Caps)(nil),           // 23: quorlease.log.v1.Caps
+	(*Limit)(nil),          // 24: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 25: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_entry_proto_depIdxs = []int32{
-	1,  // 0: quorlease.log.v1.Entry.operations:type_name -> quorlease.log.v1.Operation
-	3,  // 1: quorlease.log.v1.Operation.acquire:type_name -> quorlease.log.v1.Acquire
-	5,  // 2: quorlease.log.v1.Operation.settle:type_name -> quorlease.log.v1.Settle
-	6,  // 3: quorlease.log.v1.Operation.release:type_name -> quorlease.log.v1.Release
-	7,  // 4: quorlease.log.v1.Operation.renew:type_name -> quorlease.log.v1.Renew
-	8,  // 5: quorlease.log.v1.Operation.apply_limits:type_name -> quorlease.log.v1.ApplyLimits
-	9,  // 6: quorlease.log.v1.Operation.adjust:type_name -> quorlease.log.v1.Adjust
-	10, // 7: quorlease.log.v1.Operation.report_retries:type_name -> quorlease.log.v1.ReportRetries
-	14, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
-	16, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
-	12, // 10: quorlease.log.v1.Operation.report_admitted:type_name -> quorlease.log.v1.ReportAdmitted
-	2,  // 11: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
-	4,  // 12: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
-	4,  // 13: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
-	18, // 14: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
-	19, // 15: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
-	11, // 16: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
-	13, // 17: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
-	15, // 18: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
-	17, // 19: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	2,  // 0: quorlease.log.v1.Entry.operations:type_name -> quorlease.log.v1.Operation
+	4,  // 1: quorlease.log.v1.Operation.acquire:type_name -> quorlease.log.v1.Acquire
+	6,  // 2: quorlease.log.v1.Operation.settle:type_name -> quorlease.log.v1.Settle
+	7,  // 3: quorlease.log.v1.Operation.release:type_name -> quorlease.log.v1.Release
+	8,  // 4: quorlease.log.v1.Operation.renew:type_name -> quorlease.log.v1.Renew
+	9,  // 5: quorlease.log.v1.Operation.apply_limits:type_name -> quorlease.log.v1.ApplyLimits
+	10, // 6: quorlease.log.v1.Operation.adjust:type_name -> quorlease.log.v1.Adjust
+	11, // 7: quorlease.log.v1.Operation.report_retries:type_name -> quorlease.log.v1.ReportRetries
+	20, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
+	22, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
+	18, // 10: quorlease.log.v1.Operation.report_admitted:type_name -> quorlease.log.v1.ReportAdmitted
+	13, // 11: quorlease.log.v1.Operation.roll_window:type_name -> quorlease.log.v1.RollWindow
+	14, // 12: quorlease.log.v1.Operation.end_session:type_name -> quorlease.log.v1.EndSession
+	15, // 13: quorlease.log.v1.Operation.feedback:type_name -> quorlease.log.v1.Feedback
+	3,  // 14: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
+	5,  // 15: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
+	5,  // 16: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
+	24, // 17: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
+	25, // 18: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
+	12, // 19: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
+	16, // 20: quorlease.log.v1.Feedback.signals:type_name -> quorlease.log.v1.Signal
+	0,  // 21: quorlease.log.v1.Signal.kind:type_name -> quorlease.log.v1.Signal.Kind
+	17, // 22: quorlease.log.v1.Signal.observed:type_name -> quorlease.log.v1.Observed
+	19, // 23: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
+	21, // 24: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
+	23, // 25: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_entry_proto_init() }
@@ -1739,24 +2371,30 @@ func file_quorlease_log_v1_entry_proto_init() {
 		(*Operation_SetNode)(nil),
 		(*Operation_Form)(nil),
 		(*Operation_ReportAdmitted)(nil),
+		(*Operation_RollWindow)(nil),
+		(*Operation_EndSession)(nil),
+		(*Operation_Feedback)(nil),
 	}
+	file_quorlease_log_v1_entry_proto_msgTypes[3].OneofWrappers = []any{}
 	file_quorlease_log_v1_entry_proto_msgTypes[8].OneofWrappers = []any{}
 	file_quorlease_log_v1_entry_proto_msgTypes[9].OneofWrappers = []any{
 		(*Adjust_Add)(nil),
 		(*Adjust_Reset_)(nil),
+		(*Adjust_Clear)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_entry_proto_rawDesc), len(file_quorlease_log_v1_entry_proto_rawDesc)),
-			NumEnums:      0,
-			NumMessages:   18,
+			NumEnums:      1,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
 		GoTypes:           file_quorlease_log_v1_entry_proto_goTypes,
 		DependencyIndexes: file_quorlease_log_v1_entry_proto_depIdxs,
+		EnumInfos:         file_quorlease_log_v1_entry_proto_enumTypes,
 		MessageInfos:      file_quorlease_log_v1_entry_proto_msgTypes,
 	}.Build()
 	File_quorlease_log_v1_entry_proto = out.File

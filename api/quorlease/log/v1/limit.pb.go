@@ -21,6 +21,116 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type Kind int32
+
+const (
+	// A token bucket.
+	// buf:lint:ignore ENUM_ZERO_VALUE_SUFFIX
+	Kind_KIND_RATE Kind = 0
+	// At most so many slots in flight: one dimension, `slots`, whose burst is how
+	// many.
+	Kind_KIND_CONCURRENCY Kind = 1
+	// Amounts in a calendar window; the burst of a dimension is its amount.
+	Kind_KIND_QUOTA Kind = 2
+)
+
+// Enum value maps for Kind.
+var (
+	Kind_name = map[int32]string{
+		0: "KIND_RATE",
+		1: "KIND_CONCURRENCY",
+		2: "KIND_QUOTA",
+	}
+	Kind_value = map[string]int32{
+		"KIND_RATE":        0,
+		"KIND_CONCURRENCY": 1,
+		"KIND_QUOTA":       2,
+	}
+)
+
+func (x Kind) Enum() *Kind {
+	p := new(Kind)
+	*p = x
+	return p
+}
+
+func (x Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_limit_proto_enumTypes[0].Descriptor()
+}
+
+func (Kind) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_limit_proto_enumTypes[0]
+}
+
+func (x Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Kind.Descriptor instead.
+func (Kind) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{0}
+}
+
+type Mode int32
+
+const (
+	// buf:lint:ignore ENUM_ZERO_VALUE_SUFFIX
+	Mode_MODE_ENFORCE Mode = 0
+	// Neither decided nor counted.
+	Mode_MODE_OFF Mode = 1
+	// Decided and counted, never refused.
+	Mode_MODE_SHADOW Mode = 2
+	// As shadow, and the answer and an event say so.
+	Mode_MODE_WARN Mode = 3
+)
+
+// Enum value maps for Mode.
+var (
+	Mode_name = map[int32]string{
+		0: "MODE_ENFORCE",
+		1: "MODE_OFF",
+		2: "MODE_SHADOW",
+		3: "MODE_WARN",
+	}
+	Mode_value = map[string]int32{
+		"MODE_ENFORCE": 0,
+		"MODE_OFF":     1,
+		"MODE_SHADOW":  2,
+		"MODE_WARN":    3,
+	}
+)
+
+func (x Mode) Enum() *Mode {
+	p := new(Mode)
+	*p = x
+	return p
+}
+
+func (x Mode) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Mode) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_limit_proto_enumTypes[1].Descriptor()
+}
+
+func (Mode) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_limit_proto_enumTypes[1]
+}
+
+func (x Mode) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Mode.Descriptor instead.
+func (Mode) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{1}
+}
+
 type OnQuorumLoss int32
 
 const (
@@ -57,11 +167,11 @@ func (x OnQuorumLoss) String() string {
 }
 
 func (OnQuorumLoss) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorlease_log_v1_limit_proto_enumTypes[0].Descriptor()
+	return file_quorlease_log_v1_limit_proto_enumTypes[2].Descriptor()
 }
 
 func (OnQuorumLoss) Type() protoreflect.EnumType {
-	return &file_quorlease_log_v1_limit_proto_enumTypes[0]
+	return &file_quorlease_log_v1_limit_proto_enumTypes[2]
 }
 
 func (x OnQuorumLoss) Number() protoreflect.EnumNumber {
@@ -70,7 +180,109 @@ func (x OnQuorumLoss) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use OnQuorumLoss.Descriptor instead.
 func (OnQuorumLoss) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{0}
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{2}
+}
+
+// Scope is what a client over its budget loses.
+type Scope int32
+
+const (
+	// Everything.
+	// buf:lint:ignore ENUM_ZERO_VALUE_SUFFIX
+	Scope_SCOPE_CLIENT Scope = 0
+	// Its retries.
+	Scope_SCOPE_RETRIES Scope = 1
+)
+
+// Enum value maps for Scope.
+var (
+	Scope_name = map[int32]string{
+		0: "SCOPE_CLIENT",
+		1: "SCOPE_RETRIES",
+	}
+	Scope_value = map[string]int32{
+		"SCOPE_CLIENT":  0,
+		"SCOPE_RETRIES": 1,
+	}
+)
+
+func (x Scope) Enum() *Scope {
+	p := new(Scope)
+	*p = x
+	return p
+}
+
+func (x Scope) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Scope) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_limit_proto_enumTypes[3].Descriptor()
+}
+
+func (Scope) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_limit_proto_enumTypes[3]
+}
+
+func (x Scope) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Scope.Descriptor instead.
+func (Scope) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{3}
+}
+
+type Calendar_Period int32
+
+const (
+	Calendar_PERIOD_UNSPECIFIED Calendar_Period = 0
+	Calendar_PERIOD_HOUR        Calendar_Period = 1
+	Calendar_PERIOD_DAY         Calendar_Period = 2
+	Calendar_PERIOD_MONTH       Calendar_Period = 3
+)
+
+// Enum value maps for Calendar_Period.
+var (
+	Calendar_Period_name = map[int32]string{
+		0: "PERIOD_UNSPECIFIED",
+		1: "PERIOD_HOUR",
+		2: "PERIOD_DAY",
+		3: "PERIOD_MONTH",
+	}
+	Calendar_Period_value = map[string]int32{
+		"PERIOD_UNSPECIFIED": 0,
+		"PERIOD_HOUR":        1,
+		"PERIOD_DAY":         2,
+		"PERIOD_MONTH":       3,
+	}
+)
+
+func (x Calendar_Period) Enum() *Calendar_Period {
+	p := new(Calendar_Period)
+	*p = x
+	return p
+}
+
+func (x Calendar_Period) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Calendar_Period) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_limit_proto_enumTypes[4].Descriptor()
+}
+
+func (Calendar_Period) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_limit_proto_enumTypes[4]
+}
+
+func (x Calendar_Period) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Calendar_Period.Descriptor instead.
+func (Calendar_Period) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{1, 0}
 }
 
 // Limit is what an operator configures, complete: every default is filled in
@@ -101,8 +313,31 @@ type Limit struct {
 	// What each client may use then, in hundredths of a percent, 0 to 10000.
 	// Absent: unknown.
 	FallbackShare *int64 `protobuf:"varint,11,opt,name=fallback_share,json=fallbackShare,proto3,oneof" json:"fallback_share,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Kind          Kind   `protobuf:"varint,12,opt,name=kind,proto3,enum=quorlease.log.v1.Kind" json:"kind,omitempty"`
+	Mode          Mode   `protobuf:"varint,13,opt,name=mode,proto3,enum=quorlease.log.v1.Mode" json:"mode,omitempty"`
+	// Of a quota.
+	Calendar *Calendar `protobuf:"bytes,14,opt,name=calendar,proto3" json:"calendar,omitempty"`
+	// Nanoseconds over which a bucket reopens after a pause, 0 to 1 h. 0: at once.
+	Ramp int64 `protobuf:"varint,15,opt,name=ramp,proto3" json:"ramp,omitempty"`
+	// Absent: the rate is not adapted, it ramps.
+	Adaptive *Adaptive `protobuf:"bytes,16,opt,name=adaptive,proto3" json:"adaptive,omitempty"`
+	// All of them must fit for the limit to be charged by attributes. None: only
+	// explicit charges reach it.
+	Match []*Match `protobuf:"bytes,17,rep,name=match,proto3" json:"match,omitempty"`
+	// The attributes that make the key, in order. Empty where the limit is keyed:
+	// the key is that of the charge.
+	Per []string `protobuf:"bytes,18,rep,name=per,proto3" json:"per,omitempty"`
+	// No key or prefix twice.
+	Overrides []*Override `protobuf:"bytes,19,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	Queue     *Queue      `protobuf:"bytes,20,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Parts of a quota's amount at which an event warns, in hundredths of a
+	// percent, ascending.
+	Warn []int64 `protobuf:"varint,21,rep,packed,name=warn,proto3" json:"warn,omitempty"`
+	// Keys that one client may bring into being. 0: any number.
+	MaxKeysPerClient int64   `protobuf:"varint,22,opt,name=max_keys_per_client,json=maxKeysPerClient,proto3" json:"max_keys_per_client,omitempty"`
+	Source           *Source `protobuf:"bytes,23,opt,name=source,proto3" json:"source,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -212,6 +447,523 @@ func (x *Limit) GetFallbackShare() int64 {
 	return 0
 }
 
+func (x *Limit) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_RATE
+}
+
+func (x *Limit) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_ENFORCE
+}
+
+func (x *Limit) GetCalendar() *Calendar {
+	if x != nil {
+		return x.Calendar
+	}
+	return nil
+}
+
+func (x *Limit) GetRamp() int64 {
+	if x != nil {
+		return x.Ramp
+	}
+	return 0
+}
+
+func (x *Limit) GetAdaptive() *Adaptive {
+	if x != nil {
+		return x.Adaptive
+	}
+	return nil
+}
+
+func (x *Limit) GetMatch() []*Match {
+	if x != nil {
+		return x.Match
+	}
+	return nil
+}
+
+func (x *Limit) GetPer() []string {
+	if x != nil {
+		return x.Per
+	}
+	return nil
+}
+
+func (x *Limit) GetOverrides() []*Override {
+	if x != nil {
+		return x.Overrides
+	}
+	return nil
+}
+
+func (x *Limit) GetQueue() *Queue {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *Limit) GetWarn() []int64 {
+	if x != nil {
+		return x.Warn
+	}
+	return nil
+}
+
+func (x *Limit) GetMaxKeysPerClient() int64 {
+	if x != nil {
+		return x.MaxKeysPerClient
+	}
+	return 0
+}
+
+func (x *Limit) GetSource() *Source {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+// Calendar is how a quota's windows follow one another.
+type Calendar struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Period Calendar_Period        `protobuf:"varint,1,opt,name=period,proto3,enum=quorlease.log.v1.Calendar_Period" json:"period,omitempty"`
+	// A name of the IANA database. The leader looks it up.
+	Timezone      string `protobuf:"bytes,2,opt,name=timezone,proto3" json:"timezone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Calendar) Reset() {
+	*x = Calendar{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Calendar) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Calendar) ProtoMessage() {}
+
+func (x *Calendar) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Calendar.ProtoReflect.Descriptor instead.
+func (*Calendar) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Calendar) GetPeriod() Calendar_Period {
+	if x != nil {
+		return x.Period
+	}
+	return Calendar_PERIOD_UNSPECIFIED
+}
+
+func (x *Calendar) GetTimezone() string {
+	if x != nil {
+		return x.Timezone
+	}
+	return ""
+}
+
+// Adaptive lowers the rate of a key when its provider throttles, and raises it
+// step by step (additive increase, multiplicative decrease).
+type Adaptive struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is taken off the rate of now, in hundredths of a percent, 1 to 9999.
+	Decrease int64 `protobuf:"varint,1,opt,name=decrease,proto3" json:"decrease,omitempty"`
+	// What is added, in hundredths of a percent of the whole rate, 1 to 10000, after
+	// each interval in nanoseconds.
+	Step     int64 `protobuf:"varint,2,opt,name=step,proto3" json:"step,omitempty"`
+	Interval int64 `protobuf:"varint,3,opt,name=interval,proto3" json:"interval,omitempty"`
+	// The rate never goes below, in hundredths of a percent, 1 to 10000.
+	Floor         int64 `protobuf:"varint,4,opt,name=floor,proto3" json:"floor,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Adaptive) Reset() {
+	*x = Adaptive{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Adaptive) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Adaptive) ProtoMessage() {}
+
+func (x *Adaptive) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Adaptive.ProtoReflect.Descriptor instead.
+func (*Adaptive) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Adaptive) GetDecrease() int64 {
+	if x != nil {
+		return x.Decrease
+	}
+	return 0
+}
+
+func (x *Adaptive) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Adaptive) GetInterval() int64 {
+	if x != nil {
+		return x.Interval
+	}
+	return 0
+}
+
+func (x *Adaptive) GetFloor() int64 {
+	if x != nil {
+		return x.Floor
+	}
+	return 0
+}
+
+// Match is one attribute that must fit.
+type Match struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Attribute string                 `protobuf:"bytes,1,opt,name=attribute,proto3" json:"attribute,omitempty"`
+	// The value, or what it begins with.
+	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	Prefix        bool   `protobuf:"varint,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Match) Reset() {
+	*x = Match{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Match) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Match) ProtoMessage() {}
+
+func (x *Match) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Match.ProtoReflect.Descriptor instead.
+func (*Match) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Match) GetAttribute() string {
+	if x != nil {
+		return x.Attribute
+	}
+	return ""
+}
+
+func (x *Match) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Match) GetPrefix() bool {
+	if x != nil {
+		return x.Prefix
+	}
+	return false
+}
+
+// Override has other numbers for one key or for keys with a prefix. The longest
+// prefix counts, and the key itself before any.
+type Override struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Value  string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	Prefix bool                   `protobuf:"varint,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// Complete, in the order of the limit's.
+	Dimensions    []*Dimension `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Override) Reset() {
+	*x = Override{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Override) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Override) ProtoMessage() {}
+
+func (x *Override) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Override.ProtoReflect.Descriptor instead.
+func (*Override) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Override) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Override) GetPrefix() bool {
+	if x != nil {
+		return x.Prefix
+	}
+	return false
+}
+
+func (x *Override) GetDimensions() []*Dimension {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
+// Queue bounds what waits at one key of a limit.
+type Queue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Acquires, 0: nobody waits here.
+	Max int64 `protobuf:"varint,1,opt,name=max,proto3" json:"max,omitempty"`
+	// Tokens of one dimension that they ask for together. 0: any number.
+	MaxTokens int64 `protobuf:"varint,2,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
+	// Nanoseconds, the longest wait.
+	MaxWait int64 `protobuf:"varint,3,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	// What clients weigh against one another, 1 where none is given.
+	Weights       []*Weight `protobuf:"bytes,4,rep,name=weights,proto3" json:"weights,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queue) Reset() {
+	*x = Queue{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queue) ProtoMessage() {}
+
+func (x *Queue) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queue.ProtoReflect.Descriptor instead.
+func (*Queue) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Queue) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *Queue) GetMaxTokens() int64 {
+	if x != nil {
+		return x.MaxTokens
+	}
+	return 0
+}
+
+func (x *Queue) GetMaxWait() int64 {
+	if x != nil {
+		return x.MaxWait
+	}
+	return 0
+}
+
+func (x *Queue) GetWeights() []*Weight {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+type Weight struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Client string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	// 1 to 1000.
+	Weight        int64 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Weight) Reset() {
+	*x = Weight{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Weight) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Weight) ProtoMessage() {}
+
+func (x *Weight) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Weight.ProtoReflect.Descriptor instead.
+func (*Weight) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Weight) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *Weight) GetWeight() int64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+// Source says where the numbers come from.
+type Source struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Url   string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	// A date, YYYY-MM-DD.
+	VerifiedAt    string `protobuf:"bytes,2,opt,name=verified_at,json=verifiedAt,proto3" json:"verified_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Source) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Source) GetVerifiedAt() string {
+	if x != nil {
+		return x.VerifiedAt
+	}
+	return ""
+}
+
 // Dimension is one thing that a limit counts.
 type Dimension struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -232,7 +984,7 @@ type Dimension struct {
 
 func (x *Dimension) Reset() {
 	*x = Dimension{}
-	mi := &file_quorlease_log_v1_limit_proto_msgTypes[1]
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -244,7 +996,7 @@ func (x *Dimension) String() string {
 func (*Dimension) ProtoMessage() {}
 
 func (x *Dimension) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_limit_proto_msgTypes[1]
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -257,7 +1009,7 @@ func (x *Dimension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dimension.ProtoReflect.Descriptor instead.
 func (*Dimension) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{1}
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Dimension) GetName() string {
@@ -317,7 +1069,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_quorlease_log_v1_limit_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -329,7 +1081,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_limit_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -342,7 +1094,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Class) GetName() string {
@@ -382,14 +1134,24 @@ type RetryBudget struct {
 	// The fraction counts only when more than this were admitted in the window.
 	MinRequests int64 `protobuf:"varint,6,opt,name=min_requests,json=minRequests,proto3" json:"min_requests,omitempty"`
 	// Nanoseconds, what a refusal tells the client to wait.
-	RetryAfter    int64 `protobuf:"varint,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	RetryAfter int64 `protobuf:"varint,7,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
+	// Retries that the whole fleet may make whatever the fraction says: amount an
+	// interval of nanoseconds. 0: none.
+	MinRetries         int64 `protobuf:"varint,8,opt,name=min_retries,json=minRetries,proto3" json:"min_retries,omitempty"`
+	MinRetriesInterval int64 `protobuf:"varint,9,opt,name=min_retries_interval,json=minRetriesInterval,proto3" json:"min_retries_interval,omitempty"`
+	Scope              Scope `protobuf:"varint,10,opt,name=scope,proto3,enum=quorlease.log.v1.Scope" json:"scope,omitempty"`
+	Mode               Mode  `protobuf:"varint,11,opt,name=mode,proto3,enum=quorlease.log.v1.Mode" json:"mode,omitempty"`
+	// A client above this fraction for so long is warned of. In hundredths of a
+	// percent, 0: never; nanoseconds.
+	WarnFraction  int64 `protobuf:"varint,12,opt,name=warn_fraction,json=warnFraction,proto3" json:"warn_fraction,omitempty"`
+	WarnFor       int64 `protobuf:"varint,13,opt,name=warn_for,json=warnFor,proto3" json:"warn_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RetryBudget) Reset() {
 	*x = RetryBudget{}
-	mi := &file_quorlease_log_v1_limit_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -401,7 +1163,7 @@ func (x *RetryBudget) String() string {
 func (*RetryBudget) ProtoMessage() {}
 
 func (x *RetryBudget) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_limit_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_limit_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -414,7 +1176,7 @@ func (x *RetryBudget) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryBudget.ProtoReflect.Descriptor instead.
 func (*RetryBudget) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_limit_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *RetryBudget) GetName() string {
@@ -466,11 +1228,53 @@ func (x *RetryBudget) GetRetryAfter() int64 {
 	return 0
 }
 
+func (x *RetryBudget) GetMinRetries() int64 {
+	if x != nil {
+		return x.MinRetries
+	}
+	return 0
+}
+
+func (x *RetryBudget) GetMinRetriesInterval() int64 {
+	if x != nil {
+		return x.MinRetriesInterval
+	}
+	return 0
+}
+
+func (x *RetryBudget) GetScope() Scope {
+	if x != nil {
+		return x.Scope
+	}
+	return Scope_SCOPE_CLIENT
+}
+
+func (x *RetryBudget) GetMode() Mode {
+	if x != nil {
+		return x.Mode
+	}
+	return Mode_MODE_ENFORCE
+}
+
+func (x *RetryBudget) GetWarnFraction() int64 {
+	if x != nil {
+		return x.WarnFraction
+	}
+	return 0
+}
+
+func (x *RetryBudget) GetWarnFor() int64 {
+	if x != nil {
+		return x.WarnFor
+	}
+	return 0
+}
+
 var File_quorlease_log_v1_limit_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\xa3\x03\n" +
+	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\x9e\a\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05keyed\x18\x02 \x01(\bR\x05keyed\x12\x1c\n" +
@@ -485,8 +1289,57 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\bmax_keys\x18\t \x01(\x03R\amaxKeys\x12D\n" +
 	"\x0eon_quorum_loss\x18\n" +
 	" \x01(\x0e2\x1e.quorlease.log.v1.OnQuorumLossR\fonQuorumLoss\x12*\n" +
-	"\x0efallback_share\x18\v \x01(\x03H\x00R\rfallbackShare\x88\x01\x01B\x11\n" +
-	"\x0f_fallback_share\"\x9f\x01\n" +
+	"\x0efallback_share\x18\v \x01(\x03H\x00R\rfallbackShare\x88\x01\x01\x12*\n" +
+	"\x04kind\x18\f \x01(\x0e2\x16.quorlease.log.v1.KindR\x04kind\x12*\n" +
+	"\x04mode\x18\r \x01(\x0e2\x16.quorlease.log.v1.ModeR\x04mode\x126\n" +
+	"\bcalendar\x18\x0e \x01(\v2\x1a.quorlease.log.v1.CalendarR\bcalendar\x12\x12\n" +
+	"\x04ramp\x18\x0f \x01(\x03R\x04ramp\x126\n" +
+	"\badaptive\x18\x10 \x01(\v2\x1a.quorlease.log.v1.AdaptiveR\badaptive\x12-\n" +
+	"\x05match\x18\x11 \x03(\v2\x17.quorlease.log.v1.MatchR\x05match\x12\x10\n" +
+	"\x03per\x18\x12 \x03(\tR\x03per\x128\n" +
+	"\toverrides\x18\x13 \x03(\v2\x1a.quorlease.log.v1.OverrideR\toverrides\x12-\n" +
+	"\x05queue\x18\x14 \x01(\v2\x17.quorlease.log.v1.QueueR\x05queue\x12\x12\n" +
+	"\x04warn\x18\x15 \x03(\x03R\x04warn\x12-\n" +
+	"\x13max_keys_per_client\x18\x16 \x01(\x03R\x10maxKeysPerClient\x120\n" +
+	"\x06source\x18\x17 \x01(\v2\x18.quorlease.log.v1.SourceR\x06sourceB\x11\n" +
+	"\x0f_fallback_share\"\xb6\x01\n" +
+	"\bCalendar\x129\n" +
+	"\x06period\x18\x01 \x01(\x0e2!.quorlease.log.v1.Calendar.PeriodR\x06period\x12\x1a\n" +
+	"\btimezone\x18\x02 \x01(\tR\btimezone\"S\n" +
+	"\x06Period\x12\x16\n" +
+	"\x12PERIOD_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vPERIOD_HOUR\x10\x01\x12\x0e\n" +
+	"\n" +
+	"PERIOD_DAY\x10\x02\x12\x10\n" +
+	"\fPERIOD_MONTH\x10\x03\"l\n" +
+	"\bAdaptive\x12\x1a\n" +
+	"\bdecrease\x18\x01 \x01(\x03R\bdecrease\x12\x12\n" +
+	"\x04step\x18\x02 \x01(\x03R\x04step\x12\x1a\n" +
+	"\binterval\x18\x03 \x01(\x03R\binterval\x12\x14\n" +
+	"\x05floor\x18\x04 \x01(\x03R\x05floor\"S\n" +
+	"\x05Match\x12\x1c\n" +
+	"\tattribute\x18\x01 \x01(\tR\tattribute\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\bR\x06prefix\"u\n" +
+	"\bOverride\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\tR\x05value\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\bR\x06prefix\x12;\n" +
+	"\n" +
+	"dimensions\x18\x03 \x03(\v2\x1b.quorlease.log.v1.DimensionR\n" +
+	"dimensions\"\x87\x01\n" +
+	"\x05Queue\x12\x10\n" +
+	"\x03max\x18\x01 \x01(\x03R\x03max\x12\x1d\n" +
+	"\n" +
+	"max_tokens\x18\x02 \x01(\x03R\tmaxTokens\x12\x19\n" +
+	"\bmax_wait\x18\x03 \x01(\x03R\amaxWait\x122\n" +
+	"\aweights\x18\x04 \x03(\v2\x18.quorlease.log.v1.WeightR\aweights\"8\n" +
+	"\x06Weight\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\tR\x06client\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x03R\x06weight\";\n" +
+	"\x06Source\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x1f\n" +
+	"\vverified_at\x18\x02 \x01(\tR\n" +
+	"verifiedAt\"\x9f\x01\n" +
 	"\tDimension\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\x12\x1a\n" +
@@ -497,7 +1350,7 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\x05Class\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05share\x18\x02 \x01(\x03R\x05share\x12\x14\n" +
-	"\x05burst\x18\x03 \x01(\x03R\x05burst\"\xd9\x01\n" +
+	"\x05burst\x18\x03 \x01(\x03R\x05burst\"\xc7\x03\n" +
 	"\vRetryBudget\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12\x1f\n" +
@@ -507,12 +1360,33 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\x06window\x18\x05 \x01(\x03R\x06window\x12!\n" +
 	"\fmin_requests\x18\x06 \x01(\x03R\vminRequests\x12\x1f\n" +
 	"\vretry_after\x18\a \x01(\x03R\n" +
-	"retryAfter*|\n" +
+	"retryAfter\x12\x1f\n" +
+	"\vmin_retries\x18\b \x01(\x03R\n" +
+	"minRetries\x120\n" +
+	"\x14min_retries_interval\x18\t \x01(\x03R\x12minRetriesInterval\x12-\n" +
+	"\x05scope\x18\n" +
+	" \x01(\x0e2\x17.quorlease.log.v1.ScopeR\x05scope\x12*\n" +
+	"\x04mode\x18\v \x01(\x0e2\x16.quorlease.log.v1.ModeR\x04mode\x12#\n" +
+	"\rwarn_fraction\x18\f \x01(\x03R\fwarnFraction\x12\x19\n" +
+	"\bwarn_for\x18\r \x01(\x03R\awarnFor*;\n" +
+	"\x04Kind\x12\r\n" +
+	"\tKIND_RATE\x10\x00\x12\x14\n" +
+	"\x10KIND_CONCURRENCY\x10\x01\x12\x0e\n" +
+	"\n" +
+	"KIND_QUOTA\x10\x02*F\n" +
+	"\x04Mode\x12\x10\n" +
+	"\fMODE_ENFORCE\x10\x00\x12\f\n" +
+	"\bMODE_OFF\x10\x01\x12\x0f\n" +
+	"\vMODE_SHADOW\x10\x02\x12\r\n" +
+	"\tMODE_WARN\x10\x03*|\n" +
 	"\fOnQuorumLoss\x12\x1e\n" +
 	"\x1aON_QUORUM_LOSS_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13ON_QUORUM_LOSS_OPEN\x10\x01\x12\x18\n" +
 	"\x14ON_QUORUM_LOSS_SHARE\x10\x02\x12\x19\n" +
-	"\x15ON_QUORUM_LOSS_CLOSED\x10\x03B;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
+	"\x15ON_QUORUM_LOSS_CLOSED\x10\x03*,\n" +
+	"\x05Scope\x12\x10\n" +
+	"\fSCOPE_CLIENT\x10\x00\x12\x11\n" +
+	"\rSCOPE_RETRIES\x10\x01B;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
 
 var (
 	file_quorlease_log_v1_limit_proto_rawDescOnce sync.Once
@@ -526,24 +1400,48 @@ func file_quorlease_log_v1_limit_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_limit_proto_rawDescData
 }
 
-var file_quorlease_log_v1_limit_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorlease_log_v1_limit_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_quorlease_log_v1_limit_proto_enumTypes = make([]protoimpl.EnumInfo, 5)
+var file_quorlease_log_v1_limit_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_quorlease_log_v1_limit_proto_goTypes = []any{
-	(OnQuorumLoss)(0),   // 0: quorlease.log.v1.OnQuorumLoss
-	(*Limit)(nil),       // 1: quorlease.log.v1.Limit
-	(*Dimension)(nil),   // 2: quorlease.log.v1.Dimension
-	(*Class)(nil),       // 3: quorlease.log.v1.Class
-	(*RetryBudget)(nil), // 4: quorlease.log.v1.RetryBudget
+	(Kind)(0),            // 0: quorlease.log.v1.Kind
+	(Mode)(0),            // 1: quorlease.log.v1.Mode
+	(OnQuorumLoss)(0),    // 2: quorlease.log.v1.OnQuorumLoss
+	(Scope)(0),           // 3: quorlease.log.v1.Scope
+	(Calendar_Period)(0), // 4: quorlease.log.v1.Calendar.Period
+	(*Limit)(nil),        // 5: quorlease.log.v1.Limit
+	(*Calendar)(nil),     // 6: quorlease.log.v1.Calendar
+	(*Adaptive)(nil),     // 7: quorlease.log.v1.Adaptive
+	(*Match)(nil),        // 8: quorlease.log.v1.Match
+	(*Override)(nil),     // 9: quorlease.log.v1.Override
+	(*Queue)(nil),        // 10: quorlease.log.v1.Queue
+	(*Weight)(nil),       // 11: quorlease.log.v1.Weight
+	(*Source)(nil),       // 12: quorlease.log.v1.Source
+	(*Dimension)(nil),    // 13: quorlease.log.v1.Dimension
+	(*Class)(nil),        // 14: quorlease.log.v1.Class
+	(*RetryBudget)(nil),  // 15: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_limit_proto_depIdxs = []int32{
-	2, // 0: quorlease.log.v1.Limit.dimensions:type_name -> quorlease.log.v1.Dimension
-	3, // 1: quorlease.log.v1.Limit.classes:type_name -> quorlease.log.v1.Class
-	0, // 2: quorlease.log.v1.Limit.on_quorum_loss:type_name -> quorlease.log.v1.OnQuorumLoss
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	13, // 0: quorlease.log.v1.Limit.dimensions:type_name -> quorlease.log.v1.Dimension
+	14, // 1: quorlease.log.v1.Limit.classes:type_name -> quorlease.log.v1.Class
+	2,  // 2: quorlease.log.v1.Limit.on_quorum_loss:type_name -> quorlease.log.v1.OnQuorumLoss
+	0,  // 3: quorlease.log.v1.Limit.kind:type_name -> quorlease.log.v1.Kind
+	1,  // 4: quorlease.log.v1.Limit.mode:type_name -> quorlease.log.v1.Mode
+	6,  // 5: quorlease.log.v1.Limit.calendar:type_name -> quorlease.log.v1.Calendar
+	7,  // 6: quorlease.log.v1.Limit.adaptive:type_name -> quorlease.log.v1.Adaptive
+	8,  // 7: quorlease.log.v1.Limit.match:type_name -> quorlease.log.v1.Match
+	9,  // 8: quorlease.log.v1.Limit.overrides:type_name -> quorlease.log.v1.Override
+	10, // 9: quorlease.log.v1.Limit.queue:type_name -> quorlease.log.v1.Queue
+	12, // 10: quorlease.log.v1.Limit.source:type_name -> quorlease.log.v1.Source
+	4,  // 11: quorlease.log.v1.Calendar.period:type_name -> quorlease.log.v1.Calendar.Period
+	13, // 12: quorlease.log.v1.Override.dimensions:type_name -> quorlease.log.v1.Dimension
+	11, // 13: quorlease.log.v1.Queue.weights:type_name -> quorlease.log.v1.Weight
+	3,  // 14: quorlease.log.v1.RetryBudget.scope:type_name -> quorlease.log.v1.Scope
+	1,  // 15: quorlease.log.v1.RetryBudget.mode:type_name -> quorlease.log.v1.Mode
+	16, // [16:16] is the sub-list for method output_type
+	16, // [16:16] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_limit_proto_init() }
@@ -557,8 +1455,8 @@ func file_quorlease_log_v1_limit_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_limit_proto_rawDesc), len(file_quorlease_log_v1_limit_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   4,
+			NumEnums:      5,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

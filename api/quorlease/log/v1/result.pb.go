@@ -230,7 +230,7 @@ func (x Refusal_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Cause.Descriptor instead.
 func (Refusal_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12, 0}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14, 0}
 }
 
 // Result is the answer to one operation, in the order of the entry. It travels
@@ -246,6 +246,7 @@ type Result struct {
 	//	*Result_Done
 	//	*Result_Refusal
 	//	*Result_Admitted
+	//	*Result_Feedback
 	Kind          isResult_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -351,6 +352,15 @@ func (x *Result) GetAdmitted() *AdmittedResult {
 	return nil
 }
 
+func (x *Result) GetFeedback() *FeedbackResult {
+	if x != nil {
+		if x, ok := x.Kind.(*Result_Feedback); ok {
+			return x.Feedback
+		}
+	}
+	return nil
+}
+
 type isResult_Kind interface {
 	isResult_Kind()
 }
@@ -386,6 +396,10 @@ type Result_Admitted struct {
 	Admitted *AdmittedResult `protobuf:"bytes,7,opt,name=admitted,proto3,oneof"`
 }
 
+type Result_Feedback struct {
+	Feedback *FeedbackResult `protobuf:"bytes,8,opt,name=feedback,proto3,oneof"`
+}
+
 func (*Result_Acquire) isResult_Kind() {}
 
 func (*Result_Lease) isResult_Kind() {}
@@ -399,6 +413,8 @@ func (*Result_Done) isResult_Kind() {}
 func (*Result_Refusal) isResult_Kind() {}
 
 func (*Result_Admitted) isResult_Kind() {}
+
+func (*Result_Feedback) isResult_Kind() {}
 
 // AdmittedResult says what a report changed, by position.
 type AdmittedResult struct {
@@ -517,6 +533,123 @@ func (x *Booking) GetGone() bool {
 	return false
 }
 
+// FeedbackResult says what each signal did, by position.
+type FeedbackResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Signals       []*Controlled          `protobuf:"bytes,1,rep,name=signals,proto3" json:"signals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FeedbackResult) Reset() {
+	*x = FeedbackResult{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FeedbackResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FeedbackResult) ProtoMessage() {}
+
+func (x *FeedbackResult) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FeedbackResult.ProtoReflect.Descriptor instead.
+func (*FeedbackResult) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *FeedbackResult) GetSignals() []*Controlled {
+	if x != nil {
+		return x.Signals
+	}
+	return nil
+}
+
+// Controlled is what feedback has made of a key.
+type Controlled struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// There is no such limit or key: nothing was done.
+	Gone bool `protobuf:"varint,1,opt,name=gone,proto3" json:"gone,omitempty"`
+	// Nanoseconds for which it stays closed.
+	Paused  int64 `protobuf:"varint,2,opt,name=paused,proto3" json:"paused,omitempty"`
+	Blocked bool  `protobuf:"varint,3,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	// What of the rate is handed out after the pause, in parts per million.
+	Pace          int64 `protobuf:"varint,4,opt,name=pace,proto3" json:"pace,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Controlled) Reset() {
+	*x = Controlled{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Controlled) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Controlled) ProtoMessage() {}
+
+func (x *Controlled) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Controlled.ProtoReflect.Descriptor instead.
+func (*Controlled) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Controlled) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
+}
+
+func (x *Controlled) GetPaused() int64 {
+	if x != nil {
+		return x.Paused
+	}
+	return 0
+}
+
+func (x *Controlled) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *Controlled) GetPace() int64 {
+	if x != nil {
+		return x.Pace
+	}
+	return 0
+}
+
 type Done struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -525,7 +658,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +670,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +683,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
 }
 
 // Denial names one charge that could not be made, or one bound that was met.
@@ -571,7 +704,7 @@ type Denial struct {
 
 func (x *Denial) Reset() {
 	*x = Denial{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -583,7 +716,7 @@ func (x *Denial) String() string {
 func (*Denial) ProtoMessage() {}
 
 func (x *Denial) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -596,7 +729,7 @@ func (x *Denial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denial.ProtoReflect.Descriptor instead.
 func (*Denial) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Denial) GetReason() Reason {
@@ -655,7 +788,7 @@ type Remaining struct {
 
 func (x *Remaining) Reset() {
 	*x = Remaining{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +800,7 @@ func (x *Remaining) String() string {
 func (*Remaining) ProtoMessage() {}
 
 func (x *Remaining) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +813,7 @@ func (x *Remaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remaining.ProtoReflect.Descriptor instead.
 func (*Remaining) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Remaining) GetLimit() string {
@@ -723,15 +856,17 @@ type AcquireResult struct {
 	// What was granted. Empty on a denial.
 	Charges []*Charge `protobuf:"bytes,6,rep,name=charges,proto3" json:"charges,omitempty"`
 	// The longest wait first, never before all.
-	Denials       []*Denial    `protobuf:"bytes,7,rep,name=denials,proto3" json:"denials,omitempty"`
-	Remaining     []*Remaining `protobuf:"bytes,8,rep,name=remaining,proto3" json:"remaining,omitempty"`
+	Denials   []*Denial    `protobuf:"bytes,7,rep,name=denials,proto3" json:"denials,omitempty"`
+	Remaining []*Remaining `protobuf:"bytes,8,rep,name=remaining,proto3" json:"remaining,omitempty"`
+	// Denials of limits that do not enforce.
+	Warnings      []*Denial `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireResult) Reset() {
 	*x = AcquireResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -743,7 +878,7 @@ func (x *AcquireResult) String() string {
 func (*AcquireResult) ProtoMessage() {}
 
 func (x *AcquireResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -756,7 +891,7 @@ func (x *AcquireResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResult.ProtoReflect.Descriptor instead.
 func (*AcquireResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *AcquireResult) GetGranted() bool {
@@ -815,6 +950,13 @@ func (x *AcquireResult) GetRemaining() []*Remaining {
 	return nil
 }
 
+func (x *AcquireResult) GetWarnings() []*Denial {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
+}
+
 // LeaseResult answers settle, release and renew.
 type LeaseResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -830,7 +972,7 @@ type LeaseResult struct {
 
 func (x *LeaseResult) Reset() {
 	*x = LeaseResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -842,7 +984,7 @@ func (x *LeaseResult) String() string {
 func (*LeaseResult) ProtoMessage() {}
 
 func (x *LeaseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -855,7 +997,7 @@ func (x *LeaseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseResult.ProtoReflect.Descriptor instead.
 func (*LeaseResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *LeaseResult) GetRepeated() bool {
@@ -906,7 +1048,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +1060,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +1073,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -1001,7 +1143,7 @@ type LimitsResult struct {
 
 func (x *LimitsResult) Reset() {
 	*x = LimitsResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1155,7 @@ func (x *LimitsResult) String() string {
 func (*LimitsResult) ProtoMessage() {}
 
 func (x *LimitsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1168,7 @@ func (x *LimitsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsResult.ProtoReflect.Descriptor instead.
 func (*LimitsResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LimitsResult) GetRevision() uint64 {
@@ -1057,7 +1199,7 @@ type LimitChange struct {
 
 func (x *LimitChange) Reset() {
 	*x = LimitChange{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1211,7 @@ func (x *LimitChange) String() string {
 func (*LimitChange) ProtoMessage() {}
 
 func (x *LimitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1224,7 @@ func (x *LimitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitChange.ProtoReflect.Descriptor instead.
 func (*LimitChange) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LimitChange) GetName() string {
@@ -1130,7 +1272,7 @@ type AdjustResult struct {
 
 func (x *AdjustResult) Reset() {
 	*x = AdjustResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1284,7 @@ func (x *AdjustResult) String() string {
 func (*AdjustResult) ProtoMessage() {}
 
 func (x *AdjustResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1297,7 @@ func (x *AdjustResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdjustResult.ProtoReflect.Descriptor instead.
 func (*AdjustResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *AdjustResult) GetBefore() *Remaining {
@@ -1186,7 +1328,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1198,7 +1340,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1211,7 +1353,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Refusal) GetCause() Refusal_Cause {
@@ -1239,7 +1381,7 @@ var File_quorlease_log_v1_result_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\x9d\x03\n" +
+	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\xdd\x03\n" +
 	"\x06Result\x12;\n" +
 	"\aacquire\x18\x01 \x01(\v2\x1f.quorlease.log.v1.AcquireResultH\x00R\aacquire\x125\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1d.quorlease.log.v1.LeaseResultH\x00R\x05lease\x128\n" +
@@ -1247,7 +1389,8 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x06adjust\x18\x04 \x01(\v2\x1e.quorlease.log.v1.AdjustResultH\x00R\x06adjust\x12,\n" +
 	"\x04done\x18\x05 \x01(\v2\x16.quorlease.log.v1.DoneH\x00R\x04done\x125\n" +
 	"\arefusal\x18\x06 \x01(\v2\x19.quorlease.log.v1.RefusalH\x00R\arefusal\x12>\n" +
-	"\badmitted\x18\a \x01(\v2 .quorlease.log.v1.AdmittedResultH\x00R\badmittedB\x06\n" +
+	"\badmitted\x18\a \x01(\v2 .quorlease.log.v1.AdmittedResultH\x00R\badmitted\x12>\n" +
+	"\bfeedback\x18\b \x01(\v2 .quorlease.log.v1.FeedbackResultH\x00R\bfeedbackB\x06\n" +
 	"\x04kind\"G\n" +
 	"\x0eAdmittedResult\x125\n" +
 	"\bbookings\x18\x01 \x03(\v2\x19.quorlease.log.v1.BookingR\bbookings\"j\n" +
@@ -1256,7 +1399,15 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x04debt\x18\x02 \x01(\x03R\x04debt\x12\x1f\n" +
 	"\vwritten_off\x18\x03 \x01(\x03R\n" +
 	"writtenOff\x12\x12\n" +
-	"\x04gone\x18\x04 \x01(\bR\x04gone\"\x06\n" +
+	"\x04gone\x18\x04 \x01(\bR\x04gone\"H\n" +
+	"\x0eFeedbackResult\x126\n" +
+	"\asignals\x18\x01 \x03(\v2\x1c.quorlease.log.v1.ControlledR\asignals\"f\n" +
+	"\n" +
+	"Controlled\x12\x12\n" +
+	"\x04gone\x18\x01 \x01(\bR\x04gone\x12\x16\n" +
+	"\x06paused\x18\x02 \x01(\x03R\x06paused\x12\x18\n" +
+	"\ablocked\x18\x03 \x01(\bR\ablocked\x12\x12\n" +
+	"\x04pace\x18\x04 \x01(\x03R\x04pace\"\x06\n" +
 	"\x04Done\"\xbc\x01\n" +
 	"\x06Denial\x120\n" +
 	"\x06reason\x18\x01 \x01(\x0e2\x18.quorlease.log.v1.ReasonR\x06reason\x12\x14\n" +
@@ -1270,7 +1421,7 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xc8\x02\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xfe\x02\n" +
 	"\rAcquireResult\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x18\n" +
@@ -1279,7 +1430,8 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x05state\x18\x05 \x01(\x0e2\x1c.quorlease.log.v1.LeaseStateR\x05state\x122\n" +
 	"\acharges\x18\x06 \x03(\v2\x18.quorlease.log.v1.ChargeR\acharges\x122\n" +
 	"\adenials\x18\a \x03(\v2\x18.quorlease.log.v1.DenialR\adenials\x129\n" +
-	"\tremaining\x18\b \x03(\v2\x1b.quorlease.log.v1.RemainingR\tremaining\"\xaf\x01\n" +
+	"\tremaining\x18\b \x03(\v2\x1b.quorlease.log.v1.RemainingR\tremaining\x124\n" +
+	"\bwarnings\x18\t \x03(\v2\x18.quorlease.log.v1.DenialR\bwarnings\"\xaf\x01\n" +
 	"\vLeaseResult\x12\x1a\n" +
 	"\brepeated\x18\x01 \x01(\bR\brepeated\x122\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1c.quorlease.log.v1.LeaseStateR\x05state\x12\x10\n" +
@@ -1360,7 +1512,7 @@ func file_quorlease_log_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_log_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_quorlease_log_v1_result_proto_goTypes = []any{
 	(Reason)(0),            // 0: quorlease.log.v1.Reason
 	(LeaseState)(0),        // 1: quorlease.log.v1.LeaseState
@@ -1368,49 +1520,54 @@ var file_quorlease_log_v1_result_proto_goTypes = []any{
 	(*Result)(nil),         // 3: quorlease.log.v1.Result
 	(*AdmittedResult)(nil), // 4: quorlease.log.v1.AdmittedResult
 	(*Booking)(nil),        // 5: quorlease.log.v1.Booking
-	(*Done)(nil),           // 6: quorlease.log.v1.Done
-	(*Denial)(nil),         // 7: quorlease.log.v1.Denial
-	(*Remaining)(nil),      // 8: quorlease.log.v1.Remaining
-	(*AcquireResult)(nil),  // 9: quorlease.log.v1.AcquireResult
-	(*LeaseResult)(nil),    // 10: quorlease.log.v1.LeaseResult
-	(*Settlement)(nil),     // 11: quorlease.log.v1.Settlement
-	(*LimitsResult)(nil),   // 12: quorlease.log.v1.LimitsResult
-	(*LimitChange)(nil),    // 13: quorlease.log.v1.LimitChange
-	(*AdjustResult)(nil),   // 14: quorlease.log.v1.AdjustResult
-	(*Refusal)(nil),        // 15: quorlease.log.v1.Refusal
-	(*Charge)(nil),         // 16: quorlease.log.v1.Charge
-	(*Limit)(nil),          // 17: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),    // 18: quorlease.log.v1.RetryBudget
+	(*FeedbackResult)(nil), // 6: quorlease.log.v1.FeedbackResult
+	(*Controlled)(nil),     // 7: quorlease.log.v1.Controlled
+	(*Done)(nil),           // 8: quorlease.log.v1.Done
+	(*Denial)(nil),         // 9: quorlease.log.v1.Denial
+	(*Remaining)(nil),      // 10: quorlease.log.v1.Remaining
+	(*AcquireResult)(nil),  // 11: quorlease.log.v1.AcquireResult
+	(*LeaseResult)(nil),    // 12: quorlease.log.v1.LeaseResult
+	(*Settlement)(nil),     // 13: quorlease.log.v1.Settlement
+	(*LimitsResult)(nil),   // 14: quorlease.log.v1.LimitsResult
+	(*LimitChange)(nil),    // 15: quorlease.log.v1.LimitChange
+	(*AdjustResult)(nil),   // 16: quorlease.log.v1.AdjustResult
+	(*Refusal)(nil),        // 17: quorlease.log.v1.Refusal
+	(*Charge)(nil),         // 18: quorlease.log.v1.Charge
+	(*Limit)(nil),          // 19: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 20: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_result_proto_depIdxs = []int32{
-	9,  // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
-	10, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
-	12, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
-	14, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
-	6,  // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
-	15, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
+	11, // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
+	12, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
+	14, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
+	16, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
+	8,  // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
+	17, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
 	4,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
-	5,  // 7: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
-	0,  // 8: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
-	1,  // 9: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
-	16, // 10: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
-	7,  // 11: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
-	8,  // 12: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
-	1,  // 13: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
-	11, // 14: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
-	13, // 15: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
-	17, // 16: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
-	17, // 17: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
-	18, // 18: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
-	18, // 19: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
-	8,  // 20: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
-	8,  // 21: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
-	2,  // 22: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
-	23, // [23:23] is the sub-list for method output_type
-	23, // [23:23] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	6,  // 7: quorlease.log.v1.Result.feedback:type_name -> quorlease.log.v1.FeedbackResult
+	5,  // 8: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
+	7,  // 9: quorlease.log.v1.FeedbackResult.signals:type_name -> quorlease.log.v1.Controlled
+	0,  // 10: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
+	1,  // 11: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
+	18, // 12: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
+	9,  // 13: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
+	10, // 14: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
+	9,  // 15: quorlease.log.v1.AcquireResult.warnings:type_name -> quorlease.log.v1.Denial
+	1,  // 16: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
+	13, // 17: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
+	15, // 18: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
+	19, // 19: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
+	19, // 20: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
+	20, // 21: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
+	20, // 22: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
+	10, // 23: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
+	10, // 24: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
+	2,  // 25: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_result_proto_init() }
@@ -1428,6 +1585,7 @@ func file_quorlease_log_v1_result_proto_init() {
 		(*Result_Done)(nil),
 		(*Result_Refusal)(nil),
 		(*Result_Admitted)(nil),
+		(*Result_Feedback)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1435,7 +1593,7 @@ func file_quorlease_log_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_result_proto_rawDesc), len(file_quorlease_log_v1_result_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

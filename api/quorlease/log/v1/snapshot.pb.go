@@ -39,6 +39,8 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Revision
 	//	*SnapshotRecord_Trailer
 	//	*SnapshotRecord_Report
+	//	*SnapshotRecord_Control
+	//	*SnapshotRecord_Session
 	Kind          isSnapshotRecord_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -171,6 +173,24 @@ func (x *SnapshotRecord) GetReport() *SnapshotReport {
 	return nil
 }
 
+func (x *SnapshotRecord) GetControl() *SnapshotControl {
+	if x != nil {
+		if x, ok := x.Kind.(*SnapshotRecord_Control); ok {
+			return x.Control
+		}
+	}
+	return nil
+}
+
+func (x *SnapshotRecord) GetSession() *SnapshotSession {
+	if x != nil {
+		if x, ok := x.Kind.(*SnapshotRecord_Session); ok {
+			return x.Session
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Kind interface {
 	isSnapshotRecord_Kind()
 }
@@ -215,6 +235,14 @@ type SnapshotRecord_Report struct {
 	Report *SnapshotReport `protobuf:"bytes,10,opt,name=report,proto3,oneof"`
 }
 
+type SnapshotRecord_Control struct {
+	Control *SnapshotControl `protobuf:"bytes,11,opt,name=control,proto3,oneof"`
+}
+
+type SnapshotRecord_Session struct {
+	Session *SnapshotSession `protobuf:"bytes,12,opt,name=session,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Header) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Limit) isSnapshotRecord_Kind() {}
@@ -234,6 +262,10 @@ func (*SnapshotRecord_Revision) isSnapshotRecord_Kind() {}
 func (*SnapshotRecord_Trailer) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Report) isSnapshotRecord_Kind() {}
+
+func (*SnapshotRecord_Control) isSnapshotRecord_Kind() {}
+
+func (*SnapshotRecord_Session) isSnapshotRecord_Kind() {}
 
 type SnapshotHeader struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -429,8 +461,11 @@ type SnapshotVersion struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Number uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	// Authority time from which it counts.
-	Since         int64                `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
-	Dimensions    []*SnapshotDimension `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	Since      int64                `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
+	Dimensions []*SnapshotDimension `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	// Of a quota: the window in Unix nanoseconds.
+	Starts        int64 `protobuf:"varint,4,opt,name=starts,proto3" json:"starts,omitempty"`
+	Ends          int64 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -484,6 +519,20 @@ func (x *SnapshotVersion) GetDimensions() []*SnapshotDimension {
 		return x.Dimensions
 	}
 	return nil
+}
+
+func (x *SnapshotVersion) GetStarts() int64 {
+	if x != nil {
+		return x.Starts
+	}
+	return 0
+}
+
+func (x *SnapshotVersion) GetEnds() int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
 }
 
 type SnapshotDimension struct {
@@ -578,8 +627,10 @@ type SnapshotKey struct {
 	Limit uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	Name  string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// The version that it has passed; its buckets are the dimensions of that.
-	Passed        uint32            `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
-	Buckets       []*SnapshotBucket `protobuf:"bytes,4,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	Passed  uint32            `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
+	Buckets []*SnapshotBucket `protobuf:"bytes,4,rep,name=buckets,proto3" json:"buckets,omitempty"`
+	// Who brought it into being, where that is counted.
+	Client        string `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -640,6 +691,13 @@ func (x *SnapshotKey) GetBuckets() []*SnapshotBucket {
 		return x.Buckets
 	}
 	return nil
+}
+
+func (x *SnapshotKey) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
 }
 
 // SnapshotBucket is one bucket, in units of its rate.
@@ -725,10 +783,12 @@ type SnapshotLease struct {
 	Renewed  uint64 `protobuf:"fixed64,8,opt,name=renewed,proto3" json:"renewed,omitempty"`
 	Sequence uint64 `protobuf:"varint,9,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Authority times.
-	SpendUntil    int64             `protobuf:"varint,10,opt,name=spend_until,json=spendUntil,proto3" json:"spend_until,omitempty"`
-	SettleUntil   int64             `protobuf:"varint,11,opt,name=settle_until,json=settleUntil,proto3" json:"settle_until,omitempty"`
-	ForgetAt      int64             `protobuf:"varint,12,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
-	Charges       []*SnapshotCharge `protobuf:"bytes,13,rep,name=charges,proto3" json:"charges,omitempty"`
+	SpendUntil  int64             `protobuf:"varint,10,opt,name=spend_until,json=spendUntil,proto3" json:"spend_until,omitempty"`
+	SettleUntil int64             `protobuf:"varint,11,opt,name=settle_until,json=settleUntil,proto3" json:"settle_until,omitempty"`
+	ForgetAt    int64             `protobuf:"varint,12,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
+	Charges     []*SnapshotCharge `protobuf:"bytes,13,rep,name=charges,proto3" json:"charges,omitempty"`
+	// The session that its slots are tied to. Empty: none.
+	Session       []byte `protobuf:"bytes,14,opt,name=session,proto3" json:"session,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -854,6 +914,13 @@ func (x *SnapshotLease) GetCharges() []*SnapshotCharge {
 	return nil
 }
 
+func (x *SnapshotLease) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 type SnapshotCharge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Zero, and so is dimension, where the limit was unlimited.
@@ -866,13 +933,15 @@ type SnapshotCharge struct {
 	Class         string `protobuf:"bytes,7,opt,name=class,proto3" json:"class,omitempty"`
 	// What came from the class's own sub-bucket, in units of which a token has
 	// took_unit.
-	Took          int64 `protobuf:"varint,8,opt,name=took,proto3" json:"took,omitempty"`
-	TookUnit      int64 `protobuf:"varint,9,opt,name=took_unit,json=tookUnit,proto3" json:"took_unit,omitempty"`
-	Refundable    int64 `protobuf:"varint,10,opt,name=refundable,proto3" json:"refundable,omitempty"`
-	Used          int64 `protobuf:"varint,11,opt,name=used,proto3" json:"used,omitempty"`
-	Refunded      int64 `protobuf:"varint,12,opt,name=refunded,proto3" json:"refunded,omitempty"`
-	Excess        int64 `protobuf:"varint,13,opt,name=excess,proto3" json:"excess,omitempty"`
-	WrittenOff    int64 `protobuf:"varint,14,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	Took       int64 `protobuf:"varint,8,opt,name=took,proto3" json:"took,omitempty"`
+	TookUnit   int64 `protobuf:"varint,9,opt,name=took_unit,json=tookUnit,proto3" json:"took_unit,omitempty"`
+	Refundable int64 `protobuf:"varint,10,opt,name=refundable,proto3" json:"refundable,omitempty"`
+	Used       int64 `protobuf:"varint,11,opt,name=used,proto3" json:"used,omitempty"`
+	Refunded   int64 `protobuf:"varint,12,opt,name=refunded,proto3" json:"refunded,omitempty"`
+	Excess     int64 `protobuf:"varint,13,opt,name=excess,proto3" json:"excess,omitempty"`
+	WrittenOff int64 `protobuf:"varint,14,opt,name=written_off,json=writtenOff,proto3" json:"written_off,omitempty"`
+	// The charge was refused by a limit that does not enforce.
+	Refused       bool `protobuf:"varint,15,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1005,6 +1074,13 @@ func (x *SnapshotCharge) GetWrittenOff() int64 {
 	return 0
 }
 
+func (x *SnapshotCharge) GetRefused() bool {
+	if x != nil {
+		return x.Refused
+	}
+	return false
+}
+
 type SnapshotClient struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1072,6 +1148,8 @@ type SnapshotSource struct {
 	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	Boot          uint64                 `protobuf:"fixed64,2,opt,name=boot,proto3" json:"boot,omitempty"`
 	Counts        []*SnapshotCount       `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"`
+	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Errors        int64                  `protobuf:"varint,5,opt,name=errors,proto3" json:"errors,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1127,11 +1205,28 @@ func (x *SnapshotSource) GetCounts() []*SnapshotCount {
 	return nil
 }
 
+func (x *SnapshotSource) GetError() string {
+	if x != nil {
+		return x.Error
+	}
+	return ""
+}
+
+func (x *SnapshotSource) GetErrors() int64 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
 type SnapshotCount struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Slice         int64                  `protobuf:"varint,1,opt,name=slice,proto3" json:"slice,omitempty"`
 	Total         int64                  `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
 	Retries       int64                  `protobuf:"varint,3,opt,name=retries,proto3" json:"retries,omitempty"`
+	Throttled     int64                  `protobuf:"varint,4,opt,name=throttled,proto3" json:"throttled,omitempty"`
+	Denied        int64                  `protobuf:"varint,5,opt,name=denied,proto3" json:"denied,omitempty"`
+	Early         int64                  `protobuf:"varint,6,opt,name=early,proto3" json:"early,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1183,6 +1278,27 @@ func (x *SnapshotCount) GetTotal() int64 {
 func (x *SnapshotCount) GetRetries() int64 {
 	if x != nil {
 		return x.Retries
+	}
+	return 0
+}
+
+func (x *SnapshotCount) GetThrottled() int64 {
+	if x != nil {
+		return x.Throttled
+	}
+	return 0
+}
+
+func (x *SnapshotCount) GetDenied() int64 {
+	if x != nil {
+		return x.Denied
+	}
+	return 0
+}
+
+func (x *SnapshotCount) GetEarly() int64 {
+	if x != nil {
+		return x.Early
 	}
 	return 0
 }
@@ -1395,11 +1511,210 @@ func (x *SnapshotReport) GetForgetAt() int64 {
 	return 0
 }
 
+// SnapshotControl is what feedback did to one key of one limit.
+type SnapshotControl struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key   string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	// Authority time at which it began, and until when the key is closed.
+	From        int64 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`
+	PausedUntil int64 `protobuf:"varint,4,opt,name=paused_until,json=pausedUntil,proto3" json:"paused_until,omitempty"`
+	// From then on the key's time goes by at start parts per million, and faster
+	// by step after each interval of nanoseconds until it is whole.
+	Start    int64 `protobuf:"varint,5,opt,name=start,proto3" json:"start,omitempty"`
+	Step     int64 `protobuf:"varint,6,opt,name=step,proto3" json:"step,omitempty"`
+	Interval int64 `protobuf:"varint,7,opt,name=interval,proto3" json:"interval,omitempty"`
+	// Authority time of the last decrease.
+	Decreased     int64  `protobuf:"varint,8,opt,name=decreased,proto3" json:"decreased,omitempty"`
+	Blocked       bool   `protobuf:"varint,9,opt,name=blocked,proto3" json:"blocked,omitempty"`
+	Reason        string `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	Client        string `protobuf:"bytes,11,opt,name=client,proto3" json:"client,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotControl) Reset() {
+	*x = SnapshotControl{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotControl) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotControl) ProtoMessage() {}
+
+func (x *SnapshotControl) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotControl.ProtoReflect.Descriptor instead.
+func (*SnapshotControl) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *SnapshotControl) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *SnapshotControl) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetPausedUntil() int64 {
+	if x != nil {
+		return x.PausedUntil
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetStart() int64 {
+	if x != nil {
+		return x.Start
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetInterval() int64 {
+	if x != nil {
+		return x.Interval
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetDecreased() int64 {
+	if x != nil {
+		return x.Decreased
+	}
+	return 0
+}
+
+func (x *SnapshotControl) GetBlocked() bool {
+	if x != nil {
+		return x.Blocked
+	}
+	return false
+}
+
+func (x *SnapshotControl) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *SnapshotControl) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+// SnapshotSession is a session that holds slots.
+type SnapshotSession struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Session    []byte                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Owner      string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	Connection uint64                 `protobuf:"varint,3,opt,name=connection,proto3" json:"connection,omitempty"`
+	// Authority time at which its slots come back. Zero: it has not ended.
+	Ends          int64 `protobuf:"varint,4,opt,name=ends,proto3" json:"ends,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotSession) Reset() {
+	*x = SnapshotSession{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotSession) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotSession) ProtoMessage() {}
+
+func (x *SnapshotSession) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotSession.ProtoReflect.Descriptor instead.
+func (*SnapshotSession) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SnapshotSession) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *SnapshotSession) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SnapshotSession) GetConnection() uint64 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
+}
+
+func (x *SnapshotSession) GetEnds() int64 {
+	if x != nil {
+		return x.Ends
+	}
+	return 0
+}
+
 var File_quorlease_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xdf\x04\n" +
+	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xdd\x05\n" +
 	"\x0eSnapshotRecord\x12:\n" +
 	"\x06header\x18\x01 \x01(\v2 .quorlease.log.v1.SnapshotHeaderH\x00R\x06header\x127\n" +
 	"\x05limit\x18\x02 \x01(\v2\x1f.quorlease.log.v1.SnapshotLimitH\x00R\x05limit\x127\n" +
@@ -1411,7 +1726,9 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\brevision\x18\b \x01(\v2\".quorlease.log.v1.SnapshotRevisionH\x00R\brevision\x12=\n" +
 	"\atrailer\x18\t \x01(\v2!.quorlease.log.v1.SnapshotTrailerH\x00R\atrailer\x12:\n" +
 	"\x06report\x18\n" +
-	" \x01(\v2 .quorlease.log.v1.SnapshotReportH\x00R\x06reportB\x06\n" +
+	" \x01(\v2 .quorlease.log.v1.SnapshotReportH\x00R\x06report\x12=\n" +
+	"\acontrol\x18\v \x01(\v2!.quorlease.log.v1.SnapshotControlH\x00R\acontrol\x12=\n" +
+	"\asession\x18\f \x01(\v2!.quorlease.log.v1.SnapshotSessionH\x00R\asessionB\x06\n" +
 	"\x04kind\"\xe6\x01\n" +
 	"\x0eSnapshotHeader\x12\x1d\n" +
 	"\n" +
@@ -1430,30 +1747,33 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\x12\x18\n" +
 	"\adeleted\x18\x06 \x01(\x03R\adeleted\x12%\n" +
 	"\x0enext_dimension\x18\x04 \x01(\rR\rnextDimension\x12=\n" +
-	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\x84\x01\n" +
+	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\xb0\x01\n" +
 	"\x0fSnapshotVersion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12C\n" +
 	"\n" +
 	"dimensions\x18\x03 \x03(\v2#.quorlease.log.v1.SnapshotDimensionR\n" +
-	"dimensions\"\xf3\x01\n" +
+	"dimensions\x12\x16\n" +
+	"\x06starts\x18\x04 \x01(\x03R\x06starts\x12\x12\n" +
+	"\x04ends\x18\x05 \x01(\x03R\x04ends\"\xf3\x01\n" +
 	"\x11SnapshotDimension\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12/\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1b.quorlease.log.v1.DimensionR\x04spec\x121\n" +
 	"\aclasses\x18\x03 \x03(\v2\x17.quorlease.log.v1.ClassR\aclasses\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\x03R\x06target\x12\x14\n" +
 	"\x05until\x18\x05 \x01(\x03R\x05until\x12<\n" +
-	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\"\x8b\x01\n" +
+	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\"\xa3\x01\n" +
 	"\vSnapshotKey\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06passed\x18\x03 \x01(\rR\x06passed\x12:\n" +
-	"\abuckets\x18\x04 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\abuckets\"f\n" +
+	"\abuckets\x18\x04 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\abuckets\x12\x16\n" +
+	"\x06client\x18\x05 \x01(\tR\x06client\"f\n" +
 	"\x0eSnapshotBucket\x12\x12\n" +
 	"\x04last\x18\x01 \x01(\x03R\x04last\x12\x12\n" +
 	"\x04free\x18\x02 \x01(\x03R\x04free\x12\x16\n" +
 	"\x06levels\x18\x03 \x03(\x03R\x06levels\x12\x14\n" +
-	"\x05debts\x18\x04 \x03(\x03R\x05debts\"\xa2\x03\n" +
+	"\x05debts\x18\x04 \x03(\x03R\x05debts\"\xbc\x03\n" +
 	"\rSnapshotLease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
@@ -1469,7 +1789,8 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"spendUntil\x12!\n" +
 	"\fsettle_until\x18\v \x01(\x03R\vsettleUntil\x12\x1b\n" +
 	"\tforget_at\x18\f \x01(\x03R\bforgetAt\x12:\n" +
-	"\acharges\x18\r \x03(\v2 .quorlease.log.v1.SnapshotChargeR\acharges\"\x84\x03\n" +
+	"\acharges\x18\r \x03(\v2 .quorlease.log.v1.SnapshotChargeR\acharges\x12\x18\n" +
+	"\asession\x18\x0e \x01(\fR\asession\"\x9e\x03\n" +
 	"\x0eSnapshotCharge\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x1c\n" +
 	"\tdimension\x18\x02 \x01(\rR\tdimension\x12\x1d\n" +
@@ -1489,19 +1810,25 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\brefunded\x18\f \x01(\x03R\brefunded\x12\x16\n" +
 	"\x06excess\x18\r \x01(\x03R\x06excess\x12\x1f\n" +
 	"\vwritten_off\x18\x0e \x01(\x03R\n" +
-	"writtenOff\"\x83\x01\n" +
+	"writtenOff\x12\x18\n" +
+	"\arefused\x18\x0f \x01(\bR\arefused\"\x83\x01\n" +
 	"\x0eSnapshotClient\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fslice_length\x18\x02 \x01(\x03R\vsliceLength\x12:\n" +
-	"\asources\x18\x03 \x03(\v2 .quorlease.log.v1.SnapshotSourceR\asources\"q\n" +
+	"\asources\x18\x03 \x03(\v2 .quorlease.log.v1.SnapshotSourceR\asources\"\x9f\x01\n" +
 	"\x0eSnapshotSource\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\x06R\x04boot\x127\n" +
-	"\x06counts\x18\x03 \x03(\v2\x1f.quorlease.log.v1.SnapshotCountR\x06counts\"U\n" +
+	"\x06counts\x18\x03 \x03(\v2\x1f.quorlease.log.v1.SnapshotCountR\x06counts\x12\x14\n" +
+	"\x05error\x18\x04 \x01(\tR\x05error\x12\x16\n" +
+	"\x06errors\x18\x05 \x01(\x03R\x06errors\"\xa1\x01\n" +
 	"\rSnapshotCount\x12\x14\n" +
 	"\x05slice\x18\x01 \x01(\x03R\x05slice\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x18\n" +
-	"\aretries\x18\x03 \x01(\x03R\aretries\"\xa5\x01\n" +
+	"\aretries\x18\x03 \x01(\x03R\aretries\x12\x1c\n" +
+	"\tthrottled\x18\x04 \x01(\x03R\tthrottled\x12\x16\n" +
+	"\x06denied\x18\x05 \x01(\x03R\x06denied\x12\x14\n" +
+	"\x05early\x18\x06 \x01(\x03R\x05early\"\xa5\x01\n" +
 	"\x10SnapshotRevision\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12\x10\n" +
 	"\x03now\x18\x02 \x01(\x03R\x03now\x12\x12\n" +
@@ -1516,7 +1843,27 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06client\x18\x03 \x01(\tR\x06client\x125\n" +
 	"\x05count\x18\x04 \x01(\v2\x1f.quorlease.log.v1.AdmittedCountR\x05count\x12\x0e\n" +
 	"\x02at\x18\x05 \x01(\x03R\x02at\x12\x1b\n" +
-	"\tforget_at\x18\x06 \x01(\x03R\bforgetAtB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
+	"\tforget_at\x18\x06 \x01(\x03R\bforgetAt\"\x9e\x02\n" +
+	"\x0fSnapshotControl\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x03R\x04from\x12!\n" +
+	"\fpaused_until\x18\x04 \x01(\x03R\vpausedUntil\x12\x14\n" +
+	"\x05start\x18\x05 \x01(\x03R\x05start\x12\x12\n" +
+	"\x04step\x18\x06 \x01(\x03R\x04step\x12\x1a\n" +
+	"\binterval\x18\a \x01(\x03R\binterval\x12\x1c\n" +
+	"\tdecreased\x18\b \x01(\x03R\tdecreased\x12\x18\n" +
+	"\ablocked\x18\t \x01(\bR\ablocked\x12\x16\n" +
+	"\x06reason\x18\n" +
+	" \x01(\tR\x06reason\x12\x16\n" +
+	"\x06client\x18\v \x01(\tR\x06client\"u\n" +
+	"\x0fSnapshotSession\x12\x18\n" +
+	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
+	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x1e\n" +
+	"\n" +
+	"connection\x18\x03 \x01(\x04R\n" +
+	"connection\x12\x12\n" +
+	"\x04ends\x18\x04 \x01(\x03R\x04endsB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
 
 var (
 	file_quorlease_log_v1_snapshot_proto_rawDescOnce sync.Once
@@ -1530,7 +1877,7 @@ func file_quorlease_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),    // 0: quorlease.log.v1.SnapshotRecord
 	(*SnapshotHeader)(nil),    // 1: quorlease.log.v1.SnapshotHeader
@@ -1547,46 +1894,50 @@ var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotRevision)(nil),  // 12: quorlease.log.v1.SnapshotRevision
 	(*SnapshotTrailer)(nil),   // 13: quorlease.log.v1.SnapshotTrailer
 	(*SnapshotReport)(nil),    // 14: quorlease.log.v1.SnapshotReport
-	(*RetryBudget)(nil),       // 15: quorlease.log.v1.RetryBudget
-	(*NodeRecord)(nil),        // 16: quorlease.log.v1.NodeRecord
-	(*Caps)(nil),              // 17: quorlease.log.v1.Caps
-	(*Limit)(nil),             // 18: quorlease.log.v1.Limit
-	(*Dimension)(nil),         // 19: quorlease.log.v1.Dimension
-	(*Class)(nil),             // 20: quorlease.log.v1.Class
-	(LeaseState)(0),           // 21: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),       // 22: quorlease.log.v1.LimitChange
-	(*AdmittedCount)(nil),     // 23: quorlease.log.v1.AdmittedCount
+	(*SnapshotControl)(nil),   // 15: quorlease.log.v1.SnapshotControl
+	(*SnapshotSession)(nil),   // 16: quorlease.log.v1.SnapshotSession
+	(*RetryBudget)(nil),       // 17: quorlease.log.v1.RetryBudget
+	(*NodeRecord)(nil),        // 18: quorlease.log.v1.NodeRecord
+	(*Caps)(nil),              // 19: quorlease.log.v1.Caps
+	(*Limit)(nil),             // 20: quorlease.log.v1.Limit
+	(*Dimension)(nil),         // 21: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 22: quorlease.log.v1.Class
+	(LeaseState)(0),           // 23: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 24: quorlease.log.v1.LimitChange
+	(*AdmittedCount)(nil),     // 25: quorlease.log.v1.AdmittedCount
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
 	2,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
-	15, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
+	17, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
 	5,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
 	7,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
 	9,  // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
-	16, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
+	18, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
 	12, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
 	13, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
 	14, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
-	17, // 10: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
-	18, // 11: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
-	3,  // 12: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
-	4,  // 13: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	19, // 14: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
-	20, // 15: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
-	6,  // 16: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	6,  // 17: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	21, // 18: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	8,  // 19: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	10, // 20: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	11, // 21: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	22, // 22: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	23, // 23: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
-	24, // [24:24] is the sub-list for method output_type
-	24, // [24:24] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	15, // 10: quorlease.log.v1.SnapshotRecord.control:type_name -> quorlease.log.v1.SnapshotControl
+	16, // 11: quorlease.log.v1.SnapshotRecord.session:type_name -> quorlease.log.v1.SnapshotSession
+	19, // 12: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
+	20, // 13: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
+	3,  // 14: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
+	4,  // 15: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	21, // 16: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	22, // 17: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	6,  // 18: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	6,  // 19: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	23, // 20: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	8,  // 21: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	10, // 22: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	11, // 23: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	24, // 24: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	25, // 25: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }
@@ -1608,6 +1959,8 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 		(*SnapshotRecord_Revision)(nil),
 		(*SnapshotRecord_Trailer)(nil),
 		(*SnapshotRecord_Report)(nil),
+		(*SnapshotRecord_Control)(nil),
+		(*SnapshotRecord_Session)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1615,7 +1968,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_snapshot_proto_rawDesc), len(file_quorlease_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

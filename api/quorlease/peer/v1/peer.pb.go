@@ -209,7 +209,9 @@ type PeerInfo struct {
 	AppliedIndex uint64 `protobuf:"varint,13,opt,name=applied_index,json=appliedIndex,proto3" json:"applied_index,omitempty"`
 	LastIndex    uint64 `protobuf:"varint,14,opt,name=last_index,json=lastIndex,proto3" json:"last_index,omitempty"`
 	// Raft ids this node hears about while forming.
-	Known         []string `protobuf:"bytes,15,rep,name=known,proto3" json:"known,omitempty"`
+	Known []string `protobuf:"bytes,15,rep,name=known,proto3" json:"known,omitempty"`
+	// Its wall clock in Unix nanoseconds, for calendar windows.
+	Wall          int64 `protobuf:"varint,16,opt,name=wall,proto3" json:"wall,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -347,6 +349,13 @@ func (x *PeerInfo) GetKnown() []string {
 		return x.Known
 	}
 	return nil
+}
+
+func (x *PeerInfo) GetWall() int64 {
+	if x != nil {
+		return x.Wall
+	}
+	return 0
 }
 
 type PromiseRequest struct {
@@ -877,7 +886,7 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\fProbeRequest\x12/\n" +
 	"\x04from\x18\x01 \x01(\v2\x1b.quorlease.peer.v1.PeerInfoR\x04from\"@\n" +
 	"\rProbeResponse\x12/\n" +
-	"\x04self\x18\x01 \x01(\v2\x1b.quorlease.peer.v1.PeerInfoR\x04self\"\x94\x03\n" +
+	"\x04self\x18\x01 \x01(\v2\x1b.quorlease.peer.v1.PeerInfoR\x04self\"\xa8\x03\n" +
 	"\bPeerInfo\x12\x17\n" +
 	"\araft_id\x18\x01 \x01(\tR\x06raftId\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -896,7 +905,8 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\rapplied_index\x18\r \x01(\x04R\fappliedIndex\x12\x1d\n" +
 	"\n" +
 	"last_index\x18\x0e \x01(\x04R\tlastIndex\x12\x14\n" +
-	"\x05known\x18\x0f \x03(\tR\x05known\"d\n" +
+	"\x05known\x18\x0f \x03(\tR\x05known\x12\x12\n" +
+	"\x04wall\x18\x10 \x01(\x03R\x04wall\"d\n" +
 	"\x0ePromiseRequest\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x123\n" +

@@ -135,6 +135,13 @@ func (m *PeerInfo) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Wall != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Wall))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0x80
+	}
 	if len(m.Known) > 0 {
 		for iNdEx := len(m.Known) - 1; iNdEx >= 0; iNdEx-- {
 			i -= len(m.Known[iNdEx])
@@ -820,6 +827,9 @@ func (m *PeerInfo) SizeVT() (n int) {
 			l = len(s)
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
+	}
+	if m.Wall != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.Wall))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1619,6 +1629,25 @@ func (m *PeerInfo) UnmarshalVT(dAtA []byte) error {
 			}
 			m.Known = append(m.Known, string(dAtA[iNdEx:postIndex]))
 			iNdEx = postIndex
+		case 16:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Wall", wireType)
+			}
+			m.Wall = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Wall |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
