@@ -430,8 +430,11 @@ type Limit struct {
 	// Keys that one client may bring into being. Absent or 0: any number.
 	MaxKeysPerClient int64      `protobuf:"varint,20,opt,name=max_keys_per_client,json=maxKeysPerClient,proto3" json:"max_keys_per_client,omitempty"`
 	Source           *Reference `protobuf:"bytes,21,opt,name=source,proto3" json:"source,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Longest life of tokens that a node holds for this limit, 100 ms to 1 h.
+	// Absent: 3 s.
+	Escrow        *durationpb.Duration `protobuf:"bytes,22,opt,name=escrow,proto3" json:"escrow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -607,6 +610,13 @@ func (x *Limit) GetMaxKeysPerClient() int64 {
 func (x *Limit) GetSource() *Reference {
 	if x != nil {
 		return x.Source
+	}
+	return nil
+}
+
+func (x *Limit) GetEscrow() *durationpb.Duration {
+	if x != nil {
+		return x.Escrow
 	}
 	return nil
 }
@@ -2592,7 +2602,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bshare_bp\x18\x02 \x01(\x03R\ashareBp\x12\x1e\n" +
 	"\bburst_bp\x18\x03 \x01(\x03H\x00R\aburstBp\x88\x01\x01B\v\n" +
-	"\t_burst_bp\"\xfe\a\n" +
+	"\t_burst_bp\"\xb1\b\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03per\x18\x02 \x03(\tR\x03per\x12\x1c\n" +
@@ -2617,7 +2627,8 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\toverrides\x18\x12 \x03(\v2\x16.quorlease.v1.OverrideR\toverrides\x12)\n" +
 	"\x05queue\x18\x13 \x01(\v2\x13.quorlease.v1.QueueR\x05queue\x12-\n" +
 	"\x13max_keys_per_client\x18\x14 \x01(\x03R\x10maxKeysPerClient\x12/\n" +
-	"\x06source\x18\x15 \x01(\v2\x17.quorlease.v1.ReferenceR\x06source\x1a8\n" +
+	"\x06source\x18\x15 \x01(\v2\x17.quorlease.v1.ReferenceR\x06source\x121\n" +
+	"\x06escrow\x18\x16 \x01(\v2\x19.google.protobuf.DurationR\x06escrow\x1a8\n" +
 	"\n" +
 	"MatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
@@ -2907,65 +2918,66 @@ var file_quorlease_v1_limits_proto_depIdxs = []int32{
 	9,  // 11: quorlease.v1.Limit.overrides:type_name -> quorlease.v1.Override
 	10, // 12: quorlease.v1.Limit.queue:type_name -> quorlease.v1.Queue
 	11, // 13: quorlease.v1.Limit.source:type_name -> quorlease.v1.Reference
-	2,  // 14: quorlease.v1.Quota.period:type_name -> quorlease.v1.Quota.Period
-	34, // 15: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
-	37, // 16: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
-	4,  // 17: quorlease.v1.Override.dimensions:type_name -> quorlease.v1.Dimension
-	37, // 18: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
-	35, // 19: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
-	37, // 20: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
-	37, // 21: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
-	3,  // 22: quorlease.v1.RetryBudget.min_retries:type_name -> quorlease.v1.Rate
-	1,  // 23: quorlease.v1.RetryBudget.scope:type_name -> quorlease.v1.Scope
-	0,  // 24: quorlease.v1.RetryBudget.mode:type_name -> quorlease.v1.Mode
-	37, // 25: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
-	6,  // 26: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
-	12, // 27: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
-	6,  // 28: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
-	6,  // 29: quorlease.v1.LimitChange.limit_after:type_name -> quorlease.v1.Limit
-	12, // 30: quorlease.v1.LimitChange.retry_budget_before:type_name -> quorlease.v1.RetryBudget
-	12, // 31: quorlease.v1.LimitChange.retry_budget_after:type_name -> quorlease.v1.RetryBudget
-	14, // 32: quorlease.v1.LimitsApplyResponse.changes:type_name -> quorlease.v1.LimitChange
-	6,  // 33: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
-	12, // 34: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
-	3,  // 35: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
-	37, // 36: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
-	22, // 37: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
-	6,  // 38: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
-	21, // 39: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
-	27, // 40: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
-	24, // 41: quorlease.v1.LimitsInspectResponse.control:type_name -> quorlease.v1.ControlState
-	25, // 42: quorlease.v1.LimitsInspectResponse.queues:type_name -> quorlease.v1.QueueState
-	39, // 43: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
-	39, // 44: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
-	37, // 45: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
-	37, // 46: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
-	36, // 47: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
-	37, // 48: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
-	37, // 49: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
-	26, // 50: quorlease.v1.QueueState.clients:type_name -> quorlease.v1.QueueClient
-	40, // 51: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
-	40, // 52: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
-	39, // 53: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
-	14, // 54: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
-	31, // 55: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
-	13, // 56: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
-	16, // 57: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
-	18, // 58: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
-	20, // 59: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
-	28, // 60: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
-	30, // 61: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
-	15, // 62: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
-	17, // 63: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
-	19, // 64: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
-	23, // 65: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
-	29, // 66: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
-	32, // 67: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
-	62, // [62:68] is the sub-list for method output_type
-	56, // [56:62] is the sub-list for method input_type
-	56, // [56:56] is the sub-list for extension type_name
-	56, // [56:56] is the sub-list for extension extendee
-	0,  // [0:56] is the sub-list for field type_name
+	37, // 14: quorlease.v1.Limit.escrow:type_name -> google.protobuf.Duration
+	2,  // 15: quorlease.v1.Quota.period:type_name -> quorlease.v1.Quota.Period
+	34, // 16: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
+	37, // 17: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
+	4,  // 18: quorlease.v1.Override.dimensions:type_name -> quorlease.v1.Dimension
+	37, // 19: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
+	35, // 20: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
+	37, // 21: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
+	37, // 22: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
+	3,  // 23: quorlease.v1.RetryBudget.min_retries:type_name -> quorlease.v1.Rate
+	1,  // 24: quorlease.v1.RetryBudget.scope:type_name -> quorlease.v1.Scope
+	0,  // 25: quorlease.v1.RetryBudget.mode:type_name -> quorlease.v1.Mode
+	37, // 26: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
+	6,  // 27: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
+	12, // 28: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
+	6,  // 29: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
+	6,  // 30: quorlease.v1.LimitChange.limit_after:type_name -> quorlease.v1.Limit
+	12, // 31: quorlease.v1.LimitChange.retry_budget_before:type_name -> quorlease.v1.RetryBudget
+	12, // 32: quorlease.v1.LimitChange.retry_budget_after:type_name -> quorlease.v1.RetryBudget
+	14, // 33: quorlease.v1.LimitsApplyResponse.changes:type_name -> quorlease.v1.LimitChange
+	6,  // 34: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
+	12, // 35: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
+	3,  // 36: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
+	37, // 37: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
+	22, // 38: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
+	6,  // 39: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
+	21, // 40: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
+	27, // 41: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
+	24, // 42: quorlease.v1.LimitsInspectResponse.control:type_name -> quorlease.v1.ControlState
+	25, // 43: quorlease.v1.LimitsInspectResponse.queues:type_name -> quorlease.v1.QueueState
+	39, // 44: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
+	39, // 45: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
+	37, // 46: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
+	37, // 47: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
+	36, // 48: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
+	37, // 49: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
+	37, // 50: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
+	26, // 51: quorlease.v1.QueueState.clients:type_name -> quorlease.v1.QueueClient
+	40, // 52: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
+	40, // 53: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
+	39, // 54: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
+	14, // 55: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
+	31, // 56: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
+	13, // 57: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
+	16, // 58: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
+	18, // 59: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
+	20, // 60: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
+	28, // 61: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
+	30, // 62: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
+	15, // 63: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
+	17, // 64: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
+	19, // 65: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
+	23, // 66: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
+	29, // 67: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
+	32, // 68: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
+	63, // [63:69] is the sub-list for method output_type
+	57, // [57:63] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_limits_proto_init() }

@@ -336,8 +336,10 @@ type Limit struct {
 	// Keys that one client may bring into being. 0: any number.
 	MaxKeysPerClient int64   `protobuf:"varint,22,opt,name=max_keys_per_client,json=maxKeysPerClient,proto3" json:"max_keys_per_client,omitempty"`
 	Source           *Source `protobuf:"bytes,23,opt,name=source,proto3" json:"source,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Longest life of tokens that a node holds for the limit, in nanoseconds.
+	Escrow        int64 `protobuf:"varint,24,opt,name=escrow,proto3" json:"escrow,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -529,6 +531,13 @@ func (x *Limit) GetSource() *Source {
 		return x.Source
 	}
 	return nil
+}
+
+func (x *Limit) GetEscrow() int64 {
+	if x != nil {
+		return x.Escrow
+	}
+	return 0
 }
 
 // Calendar is how a quota's windows follow one another.
@@ -1274,7 +1283,7 @@ var File_quorlease_log_v1_limit_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\x9e\a\n" +
+	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\xb6\a\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05keyed\x18\x02 \x01(\bR\x05keyed\x12\x1c\n" +
@@ -1301,7 +1310,8 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\x05queue\x18\x14 \x01(\v2\x17.quorlease.log.v1.QueueR\x05queue\x12\x12\n" +
 	"\x04warn\x18\x15 \x03(\x03R\x04warn\x12-\n" +
 	"\x13max_keys_per_client\x18\x16 \x01(\x03R\x10maxKeysPerClient\x120\n" +
-	"\x06source\x18\x17 \x01(\v2\x18.quorlease.log.v1.SourceR\x06sourceB\x11\n" +
+	"\x06source\x18\x17 \x01(\v2\x18.quorlease.log.v1.SourceR\x06source\x12\x16\n" +
+	"\x06escrow\x18\x18 \x01(\x03R\x06escrowB\x11\n" +
 	"\x0f_fallback_share\"\xb6\x01\n" +
 	"\bCalendar\x129\n" +
 	"\x06period\x18\x01 \x01(\x0e2!.quorlease.log.v1.Calendar.PeriodR\x06period\x12\x1a\n" +
