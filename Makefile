@@ -71,6 +71,13 @@ sim: ## Simulations: SEEDS of them (default 500), or one with its trace: make si
 sim-long: ## Simulations for a night: 20,000 seeds, other ones each day
 	tools/check.sh sim -first $(or $(FIRST),$(shell date +%Y%m%d)00000) -seeds $(or $(LONG),20000)
 
+mission: ## Take away the mechanisms behind ten rows of docs/mission.md, drawn by SEED: their tests must fail (ROWS=0: all)
+	go run ./tools/mission break -seed $(or $(SEED),1) -rows $(or $(ROWS),10)
+
+mission-table: ## Write docs/reference/mission.md, which test settles which row
+	go run ./tools/mission table >docs/reference/mission.md.new
+	mv docs/reference/mission.md.new docs/reference/mission.md
+
 lint: $(GOLANGCI) ## golangci-lint, with the linters that .golangci.yml names
 	$(GOLANGCI) run ./...
 

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// mechanism is what settles a row: without it a test of the row must fail.
+type mechanism struct {
+	row string
+	// file has the text in it once; without is what is there instead.
+	file, text, without string
+	// tests is the package whose tests notice, and pattern those that do, for
+	// "go test -run"; empty: those with the row's id in their names.
+	tests, pattern string
+}
+
+// draw says which rows to break.
+type draw struct {
+	root string
+	seed uint64
+	// rows is how many, 0 for all.
+	rows int
+}
+
+// breakRows takes the mechanisms behind some rows away, one after another.
+func breakRows(ctx context.Context, d draw, out io.Writer) error {
+	drawn := slices.Clone(mechanisms)
+	chance := rand.New(rand.NewPCG(d.seed, 0))
+	chance.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+	if d.rows > 0 && d.rows < len(drawn) {
+		drawn = drawn[:d.rows]
+	}
+	var unnoticed []error
+	for _, m := range drawn {
+		verdict := "noticed"
+		if err := m.broken(ctx, d.root); err != nil {
+			verdict = "NOT NOTICED"
+			unnoticed = append(unnoticed, fmt.Errorf("%s: %w", m.row, err))
+		}
+		fmt.Fprintf(out, "%s without %q in %s: %s\n", m.row, strings.TrimSpace(firstLine(m.text)), m.file, verdict)
+	}
+	return errors.Join(unnoticed...)
+}
+
+// broken is nil where the tests of the row pass with the mechanism and fail
+// without it.
+func (m mechanism) broken(ctx context.Context, root string) error {
+	dir, err := os.MkdirTemp("", "mission")
+	if err != nil {
+		return fmt.Errorf("make a directory: %w", err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	overlay, err := m.overlay(root, dir)
+	if err != nil {
+		return err
+	}
+	if output, err := m.test(ctx, root); err != nil {
+		return fmt.Errorf("fails with the mechanism too: %s", last(output))
+	}
+	output, err := m.test(ctx, root, "-overlay="+overlay)
+	switch {
+	case err == nil:
+		return errors.New("its tests pass without the mechanism")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case bytes.Contains(output, []byte("[build failed]")), bytes.Contains(output, []byte("no test files")):
+		return fmt.Errorf("does not build without the mechanism: %s", last(output))
+	case bytes.Contains(output, []byte("no tests to run")):
+		return errors.New("no test has the row in its name")
+	}
+	return nil
+}
+
+// test runs the row's tests.
+func (m mechanism) test(ctx context.Context, root string, flags ...string) ([]byte, error) {
+	pattern := m.pattern
+	if pattern == "" {
+		pattern = "/" + m.row
+	}
+	args := append([]string{"test", "-count=1", "-vet=off", "-timeout=5m", "-run", pattern}, flags...)
+	command := exec.CommandContext(ctx, "go", append(args, "./"+m.tests)...)
+	command.Dir = root
+	output, err := command.CombinedOutput()
+	if err == nil && bytes.Contains(output, []byte("no tests to run")) {
+		err = errors.New("no tests to run")
+	}
+	return output, err
+}
+
+// overlay writes the file without the mechanism, and what tells the compiler to
+// read it.
+func (m mechanism) overlay(root, dir string) (string, error) {
+	file, err := filepath.Abs(filepath.Join(root, m.file))
+	if err != nil {
+		return "", fmt.Errorf("find file: %w", err)
+	}
+	source, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("read file: %w", err)
+	}
+	if n := strings.Count(string(source), m.text); n != 1 {
+		return "", fmt.Errorf("%s has %q %d times, want once", m.file, m.text, n)
+	}
+	other := filepath.Join(dir, "without.go")
+	if err := os.WriteFile(other, []byte(strings.Replace(string(source), m.text, m.without, 1)), 0o600); err != nil {
+		return "", fmt.Errorf("write file: %w", err)
+	}
+	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: other}})
+	if err != nil {
+		return "", fmt.Errorf("write overlay: %w", err)
+	}
+	name := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(name, list, 0o600); err != nil {
+		return "", fmt.Errorf("write overlay: %w", err)
+	}
+	return name, nil
+}
+
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return line
+}
+
+// last is the end of a test's output, for an error.
+func last(output []byte) string {
+	const most = 600
+	if len(output) > most {
+		output = output[len(output)-most:]
+	}
+	return strings.TrimSpace(string(output))
+}
