@@ -1085,8 +1085,10 @@ type SnapshotClient struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Nanoseconds.
-	SliceLength   int64             `protobuf:"varint,2,opt,name=slice_length,json=sliceLength,proto3" json:"slice_length,omitempty"`
-	Sources       []*SnapshotSource `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`
+	SliceLength int64             `protobuf:"varint,2,opt,name=slice_length,json=sliceLength,proto3" json:"slice_length,omitempty"`
+	Sources     []*SnapshotSource `protobuf:"bytes,3,rep,name=sources,proto3" json:"sources,omitempty"`
+	// Throttled answers of the last hour, in slices of a minute.
+	Minutes       []*SnapshotCount `protobuf:"bytes,4,rep,name=minutes,proto3" json:"minutes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1142,14 +1144,23 @@ func (x *SnapshotClient) GetSources() []*SnapshotSource {
 	return nil
 }
 
+func (x *SnapshotClient) GetMinutes() []*SnapshotCount {
+	if x != nil {
+		return x.Minutes
+	}
+	return nil
+}
+
 // SnapshotSource is one process of one node.
 type SnapshotSource struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Boot          uint64                 `protobuf:"fixed64,2,opt,name=boot,proto3" json:"boot,omitempty"`
-	Counts        []*SnapshotCount       `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"`
-	Error         string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
-	Errors        int64                  `protobuf:"varint,5,opt,name=errors,proto3" json:"errors,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Node   string                 `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Boot   uint64                 `protobuf:"fixed64,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	Counts []*SnapshotCount       `protobuf:"bytes,3,rep,name=counts,proto3" json:"counts,omitempty"`
+	Error  string                 `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	Errors int64                  `protobuf:"varint,5,opt,name=errors,proto3" json:"errors,omitempty"`
+	// The slice that the error was reported for.
+	ErrorSlice    int64 `protobuf:"varint,6,opt,name=error_slice,json=errorSlice,proto3" json:"error_slice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1215,6 +1226,13 @@ func (x *SnapshotSource) GetError() string {
 func (x *SnapshotSource) GetErrors() int64 {
 	if x != nil {
 		return x.Errors
+	}
+	return 0
+}
+
+func (x *SnapshotSource) GetErrorSlice() int64 {
+	if x != nil {
+		return x.ErrorSlice
 	}
 	return 0
 }
@@ -1811,17 +1829,20 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06excess\x18\r \x01(\x03R\x06excess\x12\x1f\n" +
 	"\vwritten_off\x18\x0e \x01(\x03R\n" +
 	"writtenOff\x12\x18\n" +
-	"\arefused\x18\x0f \x01(\bR\arefused\"\x83\x01\n" +
+	"\arefused\x18\x0f \x01(\bR\arefused\"\xbe\x01\n" +
 	"\x0eSnapshotClient\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fslice_length\x18\x02 \x01(\x03R\vsliceLength\x12:\n" +
-	"\asources\x18\x03 \x03(\v2 .quorlease.log.v1.SnapshotSourceR\asources\"\x9f\x01\n" +
+	"\asources\x18\x03 \x03(\v2 .quorlease.log.v1.SnapshotSourceR\asources\x129\n" +
+	"\aminutes\x18\x04 \x03(\v2\x1f.quorlease.log.v1.SnapshotCountR\aminutes\"\xc0\x01\n" +
 	"\x0eSnapshotSource\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04boot\x18\x02 \x01(\x06R\x04boot\x127\n" +
 	"\x06counts\x18\x03 \x03(\v2\x1f.quorlease.log.v1.SnapshotCountR\x06counts\x12\x14\n" +
 	"\x05error\x18\x04 \x01(\tR\x05error\x12\x16\n" +
-	"\x06errors\x18\x05 \x01(\x03R\x06errors\"\xa1\x01\n" +
+	"\x06errors\x18\x05 \x01(\x03R\x06errors\x12\x1f\n" +
+	"\verror_slice\x18\x06 \x01(\x03R\n" +
+	"errorSlice\"\xa1\x01\n" +
 	"\rSnapshotCount\x12\x14\n" +
 	"\x05slice\x18\x01 \x01(\x03R\x05slice\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x18\n" +
@@ -1930,14 +1951,15 @@ var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	23, // 20: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
 	8,  // 21: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
 	10, // 22: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	11, // 23: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	24, // 24: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	25, // 25: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	11, // 23: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
+	11, // 24: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	24, // 25: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	25, // 26: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }

@@ -1071,6 +1071,18 @@ func (m *SnapshotClient) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if len(m.Minutes) > 0 {
+		for iNdEx := len(m.Minutes) - 1; iNdEx >= 0; iNdEx-- {
+			size, err := m.Minutes[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
+			if err != nil {
+				return 0, err
+			}
+			i -= size
+			i = protohelpers.EncodeVarint(dAtA, i, uint64(size))
+			i--
+			dAtA[i] = 0x22
+		}
+	}
 	if len(m.Sources) > 0 {
 		for iNdEx := len(m.Sources) - 1; iNdEx >= 0; iNdEx-- {
 			size, err := m.Sources[iNdEx].MarshalToSizedBufferVT(dAtA[:i])
@@ -1127,6 +1139,11 @@ func (m *SnapshotSource) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m.unknownFields != nil {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
+	}
+	if m.ErrorSlice != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ErrorSlice))
+		i--
+		dAtA[i] = 0x30
 	}
 	if m.Errors != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Errors))
@@ -2074,6 +2091,12 @@ func (m *SnapshotClient) SizeVT() (n int) {
 			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
 		}
 	}
+	if len(m.Minutes) > 0 {
+		for _, e := range m.Minutes {
+			l = e.SizeVT()
+			n += 1 + l + protohelpers.SizeOfVarint(uint64(l))
+		}
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -2103,6 +2126,9 @@ func (m *SnapshotSource) SizeVT() (n int) {
 	}
 	if m.Errors != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Errors))
+	}
+	if m.ErrorSlice != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.ErrorSlice))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -4925,6 +4951,40 @@ func (m *SnapshotClient) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Minutes", wireType)
+			}
+			var msglen int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				msglen |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			if msglen < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			postIndex := iNdEx + msglen
+			if postIndex < 0 {
+				return protohelpers.ErrInvalidLength
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Minutes = append(m.Minutes, &SnapshotCount{})
+			if err := m.Minutes[len(m.Minutes)-1].UnmarshalVT(dAtA[iNdEx:postIndex]); err != nil {
+				return err
+			}
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
@@ -5099,6 +5159,25 @@ func (m *SnapshotSource) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Errors |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ErrorSlice", wireType)
+			}
+			m.ErrorSlice = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ErrorSlice |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
