@@ -15,7 +15,22 @@ func (b *Bucket) Advance(s *Shape, now Instant) {
 		return
 	}
 	// The difference fits 64 bits without a sign, whatever the signs are.
-	left := uint64(now) - uint64(b.last)
+	b.refill(s, now, uint64(now)-uint64(b.last))
+}
+
+// AdvanceBy takes the bucket to now, and refills it as Advance does in so many
+// nanoseconds: its key has a time of its own, which is slower. Where elapsed is
+// the difference of one function of now, as that of fsm/pace, it does not matter
+// either how time is cut. A now that is earlier than Last does nothing; less than
+// nothing counts as nothing.
+func (b *Bucket) AdvanceBy(s *Shape, now Instant, elapsed int64) {
+	if now <= b.last {
+		return
+	}
+	b.refill(s, now, uint64(max(0, elapsed)))
+}
+
+func (b *Bucket) refill(s *Shape, now Instant, left uint64) {
 	b.last = now
 	if b.subs == nil && !s.named {
 		b.free = pour(b.free, s.total, left, s.full)

@@ -50,6 +50,17 @@ func (b *Bucket) affordsIn(s *Shape, class int, n int64) (elapsed uint64, ok boo
 	return elapsed, true
 }
 
+// Needs is how many nanoseconds of refill it takes until Take(s, class, n) says yes,
+// 0 where it does already; never as with RetryAfter. It is for a key with a time of its
+// own: what it takes of real time is up to its pace.
+func (b *Bucket) Needs(s *Shape, class int, n int64) (refill int64, never bool) {
+	elapsed, ok := b.affordsIn(s, class, n)
+	if !ok {
+		return 0, true
+	}
+	return int64(elapsed), false
+}
+
 // FullAt is when the bucket will be full, with its sub-buckets, and free of
 // debt, if nobody takes from it. ok is false where it never will be, or not
 // before the end of authority time.

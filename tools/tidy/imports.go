@@ -105,6 +105,10 @@ func pureRules() []ImportRule {
 			Why: "a core too poor to misbehave: it gets time and numbers as arguments",
 		},
 		{
+			Name: "pace", Of: []string{"fsm/pace"}, Only: []string{"std", "fsm/bucket"}, Never: impure,
+			Why: "a core too poor to misbehave: it gets time and numbers as arguments",
+		},
+		{
 			Name: "failopen", Of: []string{"client/failopen"},
 			Only:  []string{"std", "fsm/bucket", "fsm/window", "fsm/retry"},
 			Never: []string{"context", "crypto/rand", "log/...", "net/...", "os/...", "runtime/...", "syscall", "unsafe"},

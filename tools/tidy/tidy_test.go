@@ -115,6 +115,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"arithmetic", "fsm/bucket", "github.com/google/go-cmp/cmp", true},
 		{"retry", "fsm/retry", "fsm/window", false},
 		{"retry", "fsm/retry", "fsm/bucket", true},
+		{"pace", "fsm/pace", "fsm/bucket", false},
+		{"pace", "fsm/pace", "fsm/lineage", true},
 		{"machine", "fsm", "fsm/bucket", false},
 		{"machine", "fsm/store", "fsm/bucket", false},
 		{"machine", "fsm", "fsm/fsmtest", true},
