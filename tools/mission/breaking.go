@@ -3,16 +3,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/quorlease/quorlease/tools/overlay"
 )
 
 // mechanism is what settles a row: without it a test of the row must fail.
@@ -61,14 +61,14 @@ func (m mechanism) broken(ctx context.Context, root string) error {
 		return fmt.Errorf("make a directory: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	overlay, err := m.overlay(root, dir)
+	without, err := m.overlay(root, dir)
 	if err != nil {
 		return err
 	}
 	if output, err := m.test(ctx, root); err != nil {
 		return fmt.Errorf("fails with the mechanism too: %s", last(output))
 	}
-	output, err := m.test(ctx, root, "-overlay="+overlay)
+	output, err := m.test(ctx, root, without)
 	switch {
 	case err == nil:
 		return errors.New("its tests pass without the mechanism")
@@ -98,33 +98,10 @@ func (m mechanism) test(ctx context.Context, root string, flags ...string) ([]by
 	return output, err
 }
 
-// overlay writes the file without the mechanism, and what tells the compiler to
-// read it.
+// overlay is the argument that lets the compiler read the file without the
+// mechanism.
 func (m mechanism) overlay(root, dir string) (string, error) {
-	file, err := filepath.Abs(filepath.Join(root, m.file))
-	if err != nil {
-		return "", fmt.Errorf("find file: %w", err)
-	}
-	source, err := os.ReadFile(file)
-	if err != nil {
-		return "", fmt.Errorf("read file: %w", err)
-	}
-	if n := strings.Count(string(source), m.text); n != 1 {
-		return "", fmt.Errorf("%s has %q %d times, want once", m.file, m.text, n)
-	}
-	other := filepath.Join(dir, "without.go")
-	if err := os.WriteFile(other, []byte(strings.Replace(string(source), m.text, m.without, 1)), 0o600); err != nil {
-		return "", fmt.Errorf("write file: %w", err)
-	}
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {file: other}})
-	if err != nil {
-		return "", fmt.Errorf("write overlay: %w", err)
-	}
-	name := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(name, list, 0o600); err != nil {
-		return "", fmt.Errorf("write overlay: %w", err)
-	}
-	return name, nil
+	return overlay.Write(root, dir, []overlay.Edit{{File: m.file, Text: m.text, With: m.without}}, nil)
 }
 
 func firstLine(text string) string {
