@@ -464,8 +464,10 @@ type SnapshotVersion struct {
 	Since      int64                `protobuf:"varint,2,opt,name=since,proto3" json:"since,omitempty"`
 	Dimensions []*SnapshotDimension `protobuf:"bytes,3,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// Of a quota: the window in Unix nanoseconds.
-	Starts        int64 `protobuf:"varint,4,opt,name=starts,proto3" json:"starts,omitempty"`
-	Ends          int64 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`
+	Starts int64 `protobuf:"varint,4,opt,name=starts,proto3" json:"starts,omitempty"`
+	Ends   int64 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`
+	// Exact keys in the order of their bytes, then prefixes.
+	Overrides     []*SnapshotOverride `protobuf:"bytes,6,rep,name=overrides,proto3" json:"overrides,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -535,6 +537,85 @@ func (x *SnapshotVersion) GetEnds() int64 {
 	return 0
 }
 
+func (x *SnapshotVersion) GetOverrides() []*SnapshotOverride {
+	if x != nil {
+		return x.Overrides
+	}
+	return nil
+}
+
+// SnapshotOverride is what a version counts for one key, or for keys with a
+// prefix.
+type SnapshotOverride struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Value  string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
+	Prefix bool                   `protobuf:"varint,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	// It was removed, and is remembered until a new key of it would be full.
+	Removed bool `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
+	// Those of the version in its order, with spec and pristine alone.
+	Dimensions    []*SnapshotDimension `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotOverride) Reset() {
+	*x = SnapshotOverride{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotOverride) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotOverride) ProtoMessage() {}
+
+func (x *SnapshotOverride) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotOverride.ProtoReflect.Descriptor instead.
+func (*SnapshotOverride) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *SnapshotOverride) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *SnapshotOverride) GetPrefix() bool {
+	if x != nil {
+		return x.Prefix
+	}
+	return false
+}
+
+func (x *SnapshotOverride) GetRemoved() bool {
+	if x != nil {
+		return x.Removed
+	}
+	return false
+}
+
+func (x *SnapshotOverride) GetDimensions() []*SnapshotDimension {
+	if x != nil {
+		return x.Dimensions
+	}
+	return nil
+}
+
 type SnapshotDimension struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Id      uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -546,13 +627,14 @@ type SnapshotDimension struct {
 	Until int64 `protobuf:"varint,5,opt,name=until,proto3" json:"until,omitempty"`
 	// The bucket of a key that was never seen.
 	Pristine      *SnapshotBucket `protobuf:"bytes,6,opt,name=pristine,proto3" json:"pristine,omitempty"`
+	Kind          Kind            `protobuf:"varint,7,opt,name=kind,proto3,enum=quorlease.log.v1.Kind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotDimension) Reset() {
 	*x = SnapshotDimension{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +646,7 @@ func (x *SnapshotDimension) String() string {
 func (*SnapshotDimension) ProtoMessage() {}
 
 func (x *SnapshotDimension) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +659,7 @@ func (x *SnapshotDimension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotDimension.ProtoReflect.Descriptor instead.
 func (*SnapshotDimension) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SnapshotDimension) GetId() uint32 {
@@ -622,6 +704,13 @@ func (x *SnapshotDimension) GetPristine() *SnapshotBucket {
 	return nil
 }
 
+func (x *SnapshotDimension) GetKind() Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return Kind_KIND_RATE
+}
+
 type SnapshotKey struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Limit uint32                 `protobuf:"varint,1,opt,name=limit,proto3" json:"limit,omitempty"`
@@ -637,7 +726,7 @@ type SnapshotKey struct {
 
 func (x *SnapshotKey) Reset() {
 	*x = SnapshotKey{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -649,7 +738,7 @@ func (x *SnapshotKey) String() string {
 func (*SnapshotKey) ProtoMessage() {}
 
 func (x *SnapshotKey) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -662,7 +751,7 @@ func (x *SnapshotKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotKey.ProtoReflect.Descriptor instead.
 func (*SnapshotKey) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SnapshotKey) GetLimit() uint32 {
@@ -713,7 +802,7 @@ type SnapshotBucket struct {
 
 func (x *SnapshotBucket) Reset() {
 	*x = SnapshotBucket{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -725,7 +814,7 @@ func (x *SnapshotBucket) String() string {
 func (*SnapshotBucket) ProtoMessage() {}
 
 func (x *SnapshotBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -738,7 +827,7 @@ func (x *SnapshotBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotBucket.ProtoReflect.Descriptor instead.
 func (*SnapshotBucket) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SnapshotBucket) GetLast() int64 {
@@ -795,7 +884,7 @@ type SnapshotLease struct {
 
 func (x *SnapshotLease) Reset() {
 	*x = SnapshotLease{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +896,7 @@ func (x *SnapshotLease) String() string {
 func (*SnapshotLease) ProtoMessage() {}
 
 func (x *SnapshotLease) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +909,7 @@ func (x *SnapshotLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotLease.ProtoReflect.Descriptor instead.
 func (*SnapshotLease) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SnapshotLease) GetId() []byte {
@@ -948,7 +1037,7 @@ type SnapshotCharge struct {
 
 func (x *SnapshotCharge) Reset() {
 	*x = SnapshotCharge{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1049,7 @@ func (x *SnapshotCharge) String() string {
 func (*SnapshotCharge) ProtoMessage() {}
 
 func (x *SnapshotCharge) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1062,7 @@ func (x *SnapshotCharge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCharge.ProtoReflect.Descriptor instead.
 func (*SnapshotCharge) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SnapshotCharge) GetLimit() uint32 {
@@ -1095,7 +1184,7 @@ type SnapshotClient struct {
 
 func (x *SnapshotClient) Reset() {
 	*x = SnapshotClient{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1107,7 +1196,7 @@ func (x *SnapshotClient) String() string {
 func (*SnapshotClient) ProtoMessage() {}
 
 func (x *SnapshotClient) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1120,7 +1209,7 @@ func (x *SnapshotClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotClient.ProtoReflect.Descriptor instead.
 func (*SnapshotClient) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SnapshotClient) GetName() string {
@@ -1167,7 +1256,7 @@ type SnapshotSource struct {
 
 func (x *SnapshotSource) Reset() {
 	*x = SnapshotSource{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1179,7 +1268,7 @@ func (x *SnapshotSource) String() string {
 func (*SnapshotSource) ProtoMessage() {}
 
 func (x *SnapshotSource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1192,7 +1281,7 @@ func (x *SnapshotSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotSource.ProtoReflect.Descriptor instead.
 func (*SnapshotSource) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SnapshotSource) GetNode() string {
@@ -1251,7 +1340,7 @@ type SnapshotCount struct {
 
 func (x *SnapshotCount) Reset() {
 	*x = SnapshotCount{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1263,7 +1352,7 @@ func (x *SnapshotCount) String() string {
 func (*SnapshotCount) ProtoMessage() {}
 
 func (x *SnapshotCount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1276,7 +1365,7 @@ func (x *SnapshotCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCount.ProtoReflect.Descriptor instead.
 func (*SnapshotCount) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SnapshotCount) GetSlice() int64 {
@@ -1335,7 +1424,7 @@ type SnapshotRevision struct {
 
 func (x *SnapshotRevision) Reset() {
 	*x = SnapshotRevision{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1347,7 +1436,7 @@ func (x *SnapshotRevision) String() string {
 func (*SnapshotRevision) ProtoMessage() {}
 
 func (x *SnapshotRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1360,7 +1449,7 @@ func (x *SnapshotRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRevision.ProtoReflect.Descriptor instead.
 func (*SnapshotRevision) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SnapshotRevision) GetRevision() uint64 {
@@ -1408,7 +1497,7 @@ type SnapshotTrailer struct {
 
 func (x *SnapshotTrailer) Reset() {
 	*x = SnapshotTrailer{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1420,7 +1509,7 @@ func (x *SnapshotTrailer) String() string {
 func (*SnapshotTrailer) ProtoMessage() {}
 
 func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1522,7 @@ func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTrailer.ProtoReflect.Descriptor instead.
 func (*SnapshotTrailer) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SnapshotTrailer) GetRecords() uint64 {
@@ -1459,7 +1548,7 @@ type SnapshotReport struct {
 
 func (x *SnapshotReport) Reset() {
 	*x = SnapshotReport{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1560,7 @@ func (x *SnapshotReport) String() string {
 func (*SnapshotReport) ProtoMessage() {}
 
 func (x *SnapshotReport) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1573,7 @@ func (x *SnapshotReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotReport.ProtoReflect.Descriptor instead.
 func (*SnapshotReport) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SnapshotReport) GetSession() []byte {
@@ -1553,7 +1642,7 @@ type SnapshotControl struct {
 
 func (x *SnapshotControl) Reset() {
 	*x = SnapshotControl{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1565,7 +1654,7 @@ func (x *SnapshotControl) String() string {
 func (*SnapshotControl) ProtoMessage() {}
 
 func (x *SnapshotControl) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1578,7 +1667,7 @@ func (x *SnapshotControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotControl.ProtoReflect.Descriptor instead.
 func (*SnapshotControl) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SnapshotControl) GetLimit() uint32 {
@@ -1672,7 +1761,7 @@ type SnapshotSession struct {
 
 func (x *SnapshotSession) Reset() {
 	*x = SnapshotSession{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1773,7 @@ func (x *SnapshotSession) String() string {
 func (*SnapshotSession) ProtoMessage() {}
 
 func (x *SnapshotSession) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1786,7 @@ func (x *SnapshotSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotSession.ProtoReflect.Descriptor instead.
 func (*SnapshotSession) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SnapshotSession) GetSession() []byte {
@@ -1765,7 +1854,7 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\x12\x18\n" +
 	"\adeleted\x18\x06 \x01(\x03R\adeleted\x12%\n" +
 	"\x0enext_dimension\x18\x04 \x01(\rR\rnextDimension\x12=\n" +
-	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\xb0\x01\n" +
+	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\xf2\x01\n" +
 	"\x0fSnapshotVersion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12C\n" +
@@ -1773,14 +1862,23 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"dimensions\x18\x03 \x03(\v2#.quorlease.log.v1.SnapshotDimensionR\n" +
 	"dimensions\x12\x16\n" +
 	"\x06starts\x18\x04 \x01(\x03R\x06starts\x12\x12\n" +
-	"\x04ends\x18\x05 \x01(\x03R\x04ends\"\xf3\x01\n" +
+	"\x04ends\x18\x05 \x01(\x03R\x04ends\x12@\n" +
+	"\toverrides\x18\x06 \x03(\v2\".quorlease.log.v1.SnapshotOverrideR\toverrides\"\x9f\x01\n" +
+	"\x10SnapshotOverride\x12\x14\n" +
+	"\x05value\x18\x01 \x01(\tR\x05value\x12\x16\n" +
+	"\x06prefix\x18\x02 \x01(\bR\x06prefix\x12\x18\n" +
+	"\aremoved\x18\x03 \x01(\bR\aremoved\x12C\n" +
+	"\n" +
+	"dimensions\x18\x04 \x03(\v2#.quorlease.log.v1.SnapshotDimensionR\n" +
+	"dimensions\"\x9f\x02\n" +
 	"\x11SnapshotDimension\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12/\n" +
 	"\x04spec\x18\x02 \x01(\v2\x1b.quorlease.log.v1.DimensionR\x04spec\x121\n" +
 	"\aclasses\x18\x03 \x03(\v2\x17.quorlease.log.v1.ClassR\aclasses\x12\x16\n" +
 	"\x06target\x18\x04 \x01(\x03R\x06target\x12\x14\n" +
 	"\x05until\x18\x05 \x01(\x03R\x05until\x12<\n" +
-	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\"\xa3\x01\n" +
+	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\x12*\n" +
+	"\x04kind\x18\a \x01(\x0e2\x16.quorlease.log.v1.KindR\x04kind\"\xa3\x01\n" +
 	"\vSnapshotKey\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
@@ -1898,68 +1996,73 @@ func file_quorlease_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),    // 0: quorlease.log.v1.SnapshotRecord
 	(*SnapshotHeader)(nil),    // 1: quorlease.log.v1.SnapshotHeader
 	(*SnapshotLimit)(nil),     // 2: quorlease.log.v1.SnapshotLimit
 	(*SnapshotVersion)(nil),   // 3: quorlease.log.v1.SnapshotVersion
-	(*SnapshotDimension)(nil), // 4: quorlease.log.v1.SnapshotDimension
-	(*SnapshotKey)(nil),       // 5: quorlease.log.v1.SnapshotKey
-	(*SnapshotBucket)(nil),    // 6: quorlease.log.v1.SnapshotBucket
-	(*SnapshotLease)(nil),     // 7: quorlease.log.v1.SnapshotLease
-	(*SnapshotCharge)(nil),    // 8: quorlease.log.v1.SnapshotCharge
-	(*SnapshotClient)(nil),    // 9: quorlease.log.v1.SnapshotClient
-	(*SnapshotSource)(nil),    // 10: quorlease.log.v1.SnapshotSource
-	(*SnapshotCount)(nil),     // 11: quorlease.log.v1.SnapshotCount
-	(*SnapshotRevision)(nil),  // 12: quorlease.log.v1.SnapshotRevision
-	(*SnapshotTrailer)(nil),   // 13: quorlease.log.v1.SnapshotTrailer
-	(*SnapshotReport)(nil),    // 14: quorlease.log.v1.SnapshotReport
-	(*SnapshotControl)(nil),   // 15: quorlease.log.v1.SnapshotControl
-	(*SnapshotSession)(nil),   // 16: quorlease.log.v1.SnapshotSession
-	(*RetryBudget)(nil),       // 17: quorlease.log.v1.RetryBudget
-	(*NodeRecord)(nil),        // 18: quorlease.log.v1.NodeRecord
-	(*Caps)(nil),              // 19: quorlease.log.v1.Caps
-	(*Limit)(nil),             // 20: quorlease.log.v1.Limit
-	(*Dimension)(nil),         // 21: quorlease.log.v1.Dimension
-	(*Class)(nil),             // 22: quorlease.log.v1.Class
-	(LeaseState)(0),           // 23: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),       // 24: quorlease.log.v1.LimitChange
-	(*AdmittedCount)(nil),     // 25: quorlease.log.v1.AdmittedCount
+	(*SnapshotOverride)(nil),  // 4: quorlease.log.v1.SnapshotOverride
+	(*SnapshotDimension)(nil), // 5: quorlease.log.v1.SnapshotDimension
+	(*SnapshotKey)(nil),       // 6: quorlease.log.v1.SnapshotKey
+	(*SnapshotBucket)(nil),    // 7: quorlease.log.v1.SnapshotBucket
+	(*SnapshotLease)(nil),     // 8: quorlease.log.v1.SnapshotLease
+	(*SnapshotCharge)(nil),    // 9: quorlease.log.v1.SnapshotCharge
+	(*SnapshotClient)(nil),    // 10: quorlease.log.v1.SnapshotClient
+	(*SnapshotSource)(nil),    // 11: quorlease.log.v1.SnapshotSource
+	(*SnapshotCount)(nil),     // 12: quorlease.log.v1.SnapshotCount
+	(*SnapshotRevision)(nil),  // 13: quorlease.log.v1.SnapshotRevision
+	(*SnapshotTrailer)(nil),   // 14: quorlease.log.v1.SnapshotTrailer
+	(*SnapshotReport)(nil),    // 15: quorlease.log.v1.SnapshotReport
+	(*SnapshotControl)(nil),   // 16: quorlease.log.v1.SnapshotControl
+	(*SnapshotSession)(nil),   // 17: quorlease.log.v1.SnapshotSession
+	(*RetryBudget)(nil),       // 18: quorlease.log.v1.RetryBudget
+	(*NodeRecord)(nil),        // 19: quorlease.log.v1.NodeRecord
+	(*Caps)(nil),              // 20: quorlease.log.v1.Caps
+	(*Limit)(nil),             // 21: quorlease.log.v1.Limit
+	(*Dimension)(nil),         // 22: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 23: quorlease.log.v1.Class
+	(Kind)(0),                 // 24: quorlease.log.v1.Kind
+	(LeaseState)(0),           // 25: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 26: quorlease.log.v1.LimitChange
+	(*AdmittedCount)(nil),     // 27: quorlease.log.v1.AdmittedCount
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
 	2,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
-	17, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
-	5,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
-	7,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
-	9,  // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
-	18, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
-	12, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
-	13, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
-	14, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
-	15, // 10: quorlease.log.v1.SnapshotRecord.control:type_name -> quorlease.log.v1.SnapshotControl
-	16, // 11: quorlease.log.v1.SnapshotRecord.session:type_name -> quorlease.log.v1.SnapshotSession
-	19, // 12: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
-	20, // 13: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
+	18, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
+	6,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
+	8,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
+	10, // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
+	19, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
+	13, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
+	14, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
+	15, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
+	16, // 10: quorlease.log.v1.SnapshotRecord.control:type_name -> quorlease.log.v1.SnapshotControl
+	17, // 11: quorlease.log.v1.SnapshotRecord.session:type_name -> quorlease.log.v1.SnapshotSession
+	20, // 12: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
+	21, // 13: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
 	3,  // 14: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
-	4,  // 15: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	21, // 16: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
-	22, // 17: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
-	6,  // 18: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	6,  // 19: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	23, // 20: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	8,  // 21: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	10, // 22: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	11, // 23: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
-	11, // 24: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	24, // 25: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	25, // 26: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	5,  // 15: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	4,  // 16: quorlease.log.v1.SnapshotVersion.overrides:type_name -> quorlease.log.v1.SnapshotOverride
+	5,  // 17: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	22, // 18: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	23, // 19: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	7,  // 20: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	24, // 21: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
+	7,  // 22: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	25, // 23: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	9,  // 24: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	11, // 25: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	12, // 26: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
+	12, // 27: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	26, // 28: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	27, // 29: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	30, // [30:30] is the sub-list for method output_type
+	30, // [30:30] is the sub-list for method input_type
+	30, // [30:30] is the sub-list for extension type_name
+	30, // [30:30] is the sub-list for extension extendee
+	0,  // [0:30] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }
@@ -1990,7 +2093,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_snapshot_proto_rawDesc), len(file_quorlease_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
