@@ -6,6 +6,10 @@
 // crosswise, so that exactly the fraction passes and the next one doesn't
 // (S1-20).
 //
+// Beside it stands Tokens, the other common form of a retry budget: a balance
+// from which a retry is paid and to which a success adds. A process uses it for
+// its own retries.
+//
 // The package is pure: no clock, no lock, no goroutine.
 package retry
 
@@ -36,6 +40,43 @@ type Rule struct {
 	Window time.Duration
 	// RetryAfter is what a refusal tells the client to wait.
 	RetryAfter time.Duration
+	// MinRetries in MinInterval are retries that the client may make whatever the
+	// fraction says, all nodes and all its processes together: a floor. It is
+	// counted over the whole window, 10 in a second with a window of 300 s are
+	// 3,000 wherever in it they lie. 0 retries, or an interval below 1 ns: none.
+	MinRetries  int64
+	MinInterval time.Duration
+	// Scope is what a client over its budget loses.
+	Scope Scope
+}
+
+// Scope is what a client over its budget loses.
+type Scope int
+
+// The scopes.
+const (
+	// Client: everything, first attempts too. Whoever fails too fast is stopped.
+	Client Scope = iota
+	// Retries: its retries alone.
+	Retries
+)
+
+// String is the scope as the limits file spells it.
+func (s Scope) String() string {
+	if s == Retries {
+		return "retries"
+	}
+	return "client"
+}
+
+// Floor is how many retries the floor allows in a window, rounded down, or
+// math.MaxInt64 where that does not fit.
+func (r Rule) Floor() int64 {
+	if r.MinRetries <= 0 || r.MinInterval <= 0 {
+		return 0
+	}
+	hi, lo := product(r.MinRetries, int64(r.Window))
+	return quotient(hi, lo, uint64(r.MinInterval))
 }
 
 // Verdict is what a rule says of one request.
@@ -72,20 +113,27 @@ func (r Rule) Decide(total, retries int64, attempt uint32) Verdict {
 	if attempt > r.MaxRetries {
 		return Attempts
 	}
-	if r.over(total, retries) {
+	if (attempt > 0 || r.Scope == Client) && r.Over(total, retries) {
 		return Budget
 	}
 	return Admit
 }
 
-// over is the fraction's half of the rule: retries ÷ total > MaxFraction ÷
-// Whole, once total > MinRequests.
-func (r Rule) over(total, retries int64) bool {
+// Over says that the client has spent its budget: retries ÷ total > MaxFraction ÷
+// Whole, once total > MinRequests, and no fewer retries than the floor allows.
+func (r Rule) Over(total, retries int64) bool {
+	return r.Above(total, retries, r.MaxFraction) && retries >= r.Floor()
+}
+
+// Above says whether more than fraction of the requests were retries, in
+// hundredths of a percent, strictly, once there are more than MinRequests: the
+// rule's own fraction, or one that warns before it.
+func (r Rule) Above(total, retries, fraction int64) bool {
 	if total <= r.MinRequests {
 		return false
 	}
 	leftHi, leftLo := product(retries, Whole)
-	rightHi, rightLo := product(total, r.MaxFraction)
+	rightHi, rightLo := product(total, fraction)
 	return leftHi > rightHi || leftHi == rightHi && leftLo > rightLo
 }
 
@@ -94,16 +142,17 @@ func (r Rule) over(total, retries int64) bool {
 // first attempts widen it. It is math.MaxInt64 where there is no end.
 //
 // Retry number j+1 passes while total + j ≤ MinRequests, or while
-// (retries + j) × Whole ≤ MaxFraction × (total + j); both hold up to some j and
-// never again, so that the larger of the two ends is the end.
+// (retries + j) × Whole ≤ MaxFraction × (total + j), or while retries + j is
+// below the floor; each holds up to some j and never again, so that the largest
+// of the three ends is the end.
 func (r Rule) Headroom(total, retries int64) int64 {
-	if r.over(total, retries) {
+	if r.Over(total, retries) {
 		return 0
 	}
 	if r.MaxFraction >= Whole {
 		return math.MaxInt64
 	}
-	most := max(0, r.MinRequests-total)
+	most := max(0, r.MinRequests-total, r.Floor()-retries-1)
 	allowedHi, allowedLo := product(total, r.MaxFraction)
 	usedHi, usedLo := product(retries, Whole)
 	lo, borrow := bits.Sub64(allowedLo, usedLo, 0)
@@ -142,7 +191,7 @@ func (r Rule) FreesIn(now int64, counts *window.Counts) time.Duration {
 	total, retries := counts.Sum(at)
 	leaves := at
 	counts.Walk(func(slice, ofTotal, ofRetries int64) {
-		if slice <= at-window.Slices || !r.over(total, retries) {
+		if slice <= at-window.Slices || !r.Over(total, retries) {
 			return
 		}
 		total -= ofTotal

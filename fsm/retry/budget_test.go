@@ -48,6 +48,19 @@ func TestRule(t *testing.T) {
 			}
 		})
 	}
+	t.Run("S1-18_the_scope_retries_spares_first_attempts", func(t *testing.T) {
+		r := standard()
+		r.Scope = Retries
+		if got := r.Decide(51, 51, 0); got != Admit {
+			t.Errorf("a first attempt: %v, want admit", got)
+		}
+		if got := r.Decide(51, 51, 1); got != Budget {
+			t.Errorf("a retry: %v, want budget", got)
+		}
+		if got := r.Decide(0, 0, 4); got != Attempts {
+			t.Errorf("a fourth retry: %v, want attempts", got)
+		}
+	})
 	t.Run("S1-22_without_a_minimum", func(t *testing.T) {
 		r := Rule{MaxRetries: 1}
 		if got := r.Decide(0, 0, 1); got != Admit {
@@ -123,6 +136,9 @@ func TestHeadroom(t *testing.T) {
 				MaxRetries:  3,
 				MaxFraction: rapid.OneOf(rapid.Int64Range(0, 9700), rapid.Just(int64(0))).Draw(t, "fraction"),
 				MinRequests: rapid.Int64Range(0, 60).Draw(t, "min_requests"),
+				Window:      300 * time.Second,
+				MinRetries:  rapid.Int64Range(0, 3).Draw(t, "min_retries"),
+				MinInterval: rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "min_interval"),
 			}
 			total := rapid.Int64Range(0, 300).Draw(t, "total")
 			retries := rapid.Int64Range(0, total).Draw(t, "retries")
@@ -137,6 +153,9 @@ func TestHeadroom(t *testing.T) {
 			r := Rule{
 				MaxFraction: rapid.Int64Range(0, Whole+1).Draw(t, "fraction"),
 				MinRequests: rapid.Int64Range(0, math.MaxInt64).Draw(t, "min_requests"),
+				Window:      time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "window")),
+				MinRetries:  rapid.Int64Range(0, math.MaxInt64).Draw(t, "min_retries"),
+				MinInterval: time.Duration(rapid.Int64Range(0, math.MaxInt64).Draw(t, "min_interval")),
 			}
 			total := rapid.Int64Range(0, math.MaxInt64).Draw(t, "total")
 			retries := rapid.Int64Range(0, total).Draw(t, "retries")
@@ -153,7 +172,16 @@ func exactHeadroom(r Rule, total, retries int64) int64 {
 	times := func(a, b int64) *big.Int { return number(0).Mul(number(a), number(b)) }
 	room := times(r.MaxFraction, total)
 	room.Sub(room, times(retries, Whole))
-	if total > r.MinRequests && room.Sign() < 0 {
+	floor := number(0)
+	if r.MinInterval > 0 {
+		floor = times(r.MinRetries, int64(r.Window))
+		floor.Div(floor, number(int64(r.MinInterval)))
+	}
+	if !floor.IsInt64() {
+		floor = number(math.MaxInt64)
+	}
+	floor.Sub(floor, number(retries))
+	if total > r.MinRequests && room.Sign() < 0 && floor.Sign() <= 0 {
 		return 0
 	}
 	if r.MaxFraction >= Whole {
@@ -163,10 +191,57 @@ func exactHeadroom(r Rule, total, retries int64) int64 {
 	if room.Div(room, number(Whole-r.MaxFraction)); room.Cmp(most) > 0 {
 		most = room
 	}
+	if floor.Sub(floor, number(1)); floor.Cmp(most) > 0 {
+		most = floor
+	}
 	if most.Add(most, number(1)); !most.IsInt64() {
 		return math.MaxInt64
 	}
 	return most.Int64()
+}
+
+// TestFloor is the concurrent form of A17 in a window: 20 %, and at least 3.
+func TestFloor(t *testing.T) {
+	r := standard()
+	r.MinRequests = 0
+	r.MinRetries, r.MinInterval = 3, r.Window
+	for _, c := range []struct {
+		name                 string
+		total, retries, want int64
+	}{
+		{"A17_the_fraction_where_it_is_more", 25, 0, 7},
+		{"A17_the_floor_where_it_is_more", 2, 0, 3},
+		{"A17_the_floor_without_a_request", 0, 0, 3},
+		{"A17_the_floor_is_of_all_retries", 2, 2, 1},
+		{"A17_a_spent_floor", 3, 3, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := r.Headroom(c.total, c.retries); got != c.want {
+				t.Errorf("Headroom(%d, %d) = %d, want %d", c.total, c.retries, got, c.want)
+			}
+			if got := headroom(r, c.total, c.retries, 100); got != c.want {
+				t.Errorf("%d admitted after %d of %d, want %d", got, c.retries, c.total, c.want)
+			}
+		})
+	}
+	for _, c := range []struct {
+		retries  int64
+		interval time.Duration
+		want     int64
+	}{
+		{10, time.Second, 3000},
+		{1, 7 * time.Second, 42},
+		{1, 301 * time.Second, 0},
+		{0, time.Second, 0},
+		{10, 0, 0},
+		{-1, time.Second, 0},
+		{math.MaxInt64, 1, math.MaxInt64},
+	} {
+		r.MinRetries, r.MinInterval = c.retries, c.interval
+		if got := r.Floor(); got != c.want {
+			t.Errorf("%d in %v: %d in a window, want %d", c.retries, c.interval, got, c.want)
+		}
+	}
 }
 
 func TestPart(t *testing.T) {
@@ -245,6 +320,12 @@ func TestVerdictsHaveNames(t *testing.T) {
 		if got := v.String(); got != want {
 			t.Errorf("verdict %d is %q, want %q", v, got, want)
 		}
+	}
+}
+
+func TestScopesHaveNames(t *testing.T) {
+	if Client.String() != "client" || Retries.String() != "retries" {
+		t.Errorf("%v, %v", Client, Retries)
 	}
 }
 
