@@ -99,59 +99,115 @@ func TestSubBurstsAreWholeTokens(t *testing.T) {
 	}
 }
 
+// whole has every field, whatever a limit may have at once.
+func whole() *logv1.Limit {
+	l := good()
+	l.OnQuorumLoss, l.FallbackShare = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE, proto.Int64(1)
+	l.Calendar = &logv1.Calendar{Period: logv1.Calendar_PERIOD_DAY, Timezone: "UTC"}
+	l.Adaptive = &logv1.Adaptive{Decrease: 5_000, Step: 500, Interval: int64(time.Second), Floor: 1_000}
+	l.Match = []*logv1.Match{{Attribute: "model", Value: "gpt-"}, {Attribute: "tenant", Prefix: true}}
+	l.Per = []string{"tenant", "team"}
+	l.Overrides = []*logv1.Override{{Value: "big", Dimensions: []*logv1.Dimension{proto.CloneOf(l.GetDimensions()[0])}}}
+	l.Queue = &logv1.Queue{Max: 1, MaxTokens: 2, MaxWait: 3, Weights: []*logv1.Weight{{Client: "a", Weight: 1}}}
+	l.Warn = []int64{8_000, 9_000}
+	l.Source = &logv1.Source{Url: "https://example.com", VerifiedAt: "2026-10-22"}
+	l.Ramp, l.MaxKeysPerClient, l.Escrow = 1, 1, 1
+	return l
+}
+
 // TestG9EveryFieldOfALimitCounts changes every field of a limit: the digest, and
 // so the state hash, has to see it.
 func TestG9EveryFieldOfALimitCounts(t *testing.T) {
 	t.Parallel()
+	sum := func(limit *logv1.Limit) uint64 {
+		s := digest.New(1)
+		lineage.DigestLimit(&s, limit)
+		return s.Value()
+	}
 	t.Run("G9", func(t *testing.T) {
 		t.Parallel()
-		sum := func(limit *logv1.Limit) uint64 {
-			s := digest.New(1)
-			lineage.DigestLimit(&s, limit)
-			return s.Value()
-		}
-		before := sum(good())
-		for _, part := range []func(*logv1.Limit) protoreflect.Message{
-			func(l *logv1.Limit) protoreflect.Message { return l.ProtoReflect() },
-			func(l *logv1.Limit) protoreflect.Message { return l.GetDimensions()[0].ProtoReflect() },
-			func(l *logv1.Limit) protoreflect.Message { return l.GetClasses()[0].ProtoReflect() },
-		} {
-			fields := part(good()).Descriptor().Fields()
-			for i := range fields.Len() {
-				limit := good()
-				part(limit).Set(fields.Get(i), other(part(limit), fields.Get(i)))
-				if sum(limit) == before {
-					t.Errorf("%s is not in the digest", fields.Get(i).FullName())
-				}
+		before, limit := sum(whole()), whole()
+		eachField(limit.ProtoReflect(), func(field protoreflect.FieldDescriptor) {
+			if sum(limit) == before {
+				t.Errorf("%s is not in the digest", field.FullName())
 			}
+		})
+		if sum(limit) != before {
+			t.Error("the limit is not as it was")
 		}
-		// T52: a share of 0 is not an absent one.
+		if sum(nil) == sum(good()) {
+			t.Error("no limit has the digest of one")
+		}
+	})
+	t.Run("T52_a_share_of_0_is_not_an_absent_one", func(t *testing.T) {
+		t.Parallel()
 		none, zero := good(), good()
 		none.OnQuorumLoss = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE
 		zero.OnQuorumLoss, zero.FallbackShare = none.GetOnQuorumLoss(), proto.Int64(0)
 		if sum(none) == sum(zero) {
 			t.Error("a share of 0 has the digest of none")
 		}
-		if sum(nil) == before {
-			t.Error("no limit has the digest of one")
+	})
+	t.Run("limits of before keep their digest", func(t *testing.T) {
+		t.Parallel()
+		// It was worked out before there were slots and quotas.
+		if got := sum(good()); got != 0xaa2d06e0221c6987 {
+			t.Errorf("%#x", got)
 		}
 	})
 }
 
-// other is another value than the field has.
-func other(message protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
-	value := message.Get(field)
-	switch {
-	case field.IsList():
-		return message.NewField(field)
-	case field.Kind() == protoreflect.StringKind:
-		return protoreflect.ValueOfString(value.String() + "x")
-	case field.Kind() == protoreflect.BoolKind:
-		return protoreflect.ValueOfBool(!value.Bool())
-	case field.Kind() == protoreflect.EnumKind:
-		return protoreflect.ValueOfEnum(value.Enum() + 1)
+// eachField gives every field of the message, and of what is in it, another value,
+// calls changed, and puts it back.
+func eachField(message protoreflect.Message, changed func(protoreflect.FieldDescriptor)) {
+	fields := message.Descriptor().Fields()
+	for i := range fields.Len() {
+		field := fields.Get(i)
+		had, value := message.Has(field), message.Get(field)
+		switch {
+		case field.IsList() && field.Message() != nil:
+			for at := range value.List().Len() {
+				eachField(value.List().Get(at).Message(), changed)
+			}
+			value = copied(message, field)
+		case field.IsList():
+			value = copied(message, field)
+		case field.Message() != nil:
+			eachField(value.Message(), changed)
+		}
+		if field.Message() != nil || field.IsList() {
+			message.Clear(field)
+		} else {
+			message.Set(field, other(value, field))
+		}
+		changed(field)
+		if message.Clear(field); had {
+			message.Set(field, value)
+		}
 	}
-	return protoreflect.ValueOfInt64(value.Int() + 1)
+}
+
+// copied is a list that stays as it is when the message is changed.
+func copied(message protoreflect.Message, field protoreflect.FieldDescriptor) protoreflect.Value {
+	list := message.NewField(field)
+	for at := range message.Get(field).List().Len() {
+		list.List().Append(message.Get(field).List().Get(at))
+	}
+	return list
+}
+
+// other is another value than the field has.
+func other(value protoreflect.Value, field protoreflect.FieldDescriptor) protoreflect.Value {
+	switch field.Kind() {
+	case protoreflect.StringKind:
+		return protoreflect.ValueOfString(value.String() + "x")
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(!value.Bool())
+	case protoreflect.EnumKind:
+		return protoreflect.ValueOfEnum(value.Enum() + 1)
+	default:
+		return protoreflect.ValueOfInt64(value.Int() + 1)
+	}
 }
 
 // TestSavedLineagesThatAreWrong: none of these can have been saved.

@@ -57,6 +57,120 @@ func DigestLimit(sum *digest.Sum, limit *logv1.Limit) {
 		sum.Bool(limit.FallbackShare != nil)
 		sum.Int(limit.GetFallbackShare())
 	}
+	digestModel(sum, limit)
+}
+
+// Fields that came later are tagged, and left out where a limit does not have them,
+// so that logs that were written before keep their hashes. Never change a tag.
+const (
+	tagKind = 100 + iota
+	tagMode
+	tagCalendar
+	tagRamp
+	tagAdaptive
+	tagMatch
+	tagPer
+	tagOverrides
+	tagQueue
+	tagWarn
+	tagKeysPerClient
+	tagSource
+	tagEscrow
+	tagWindow
+)
+
+// digestModel adds what a limit may have beside a rate.
+func digestModel(sum *digest.Sum, limit *logv1.Limit) {
+	digestNumber(sum, tagKind, int64(limit.GetKind()))
+	digestNumber(sum, tagMode, int64(limit.GetMode()))
+	if c := limit.Calendar; c != nil {
+		sum.Word(tagCalendar)
+		sum.Word(uint64(c.GetPeriod()))
+		sum.Text(c.GetTimezone())
+	}
+	digestNumber(sum, tagRamp, limit.GetRamp())
+	if a := limit.Adaptive; a != nil {
+		sum.Word(tagAdaptive)
+		sum.Int(a.GetDecrease())
+		sum.Int(a.GetStep())
+		sum.Int(a.GetInterval())
+		sum.Int(a.GetFloor())
+	}
+	digestAttributes(sum, limit)
+	digestOverrides(sum, limit.GetOverrides())
+	digestQueue(sum, limit.Queue)
+	if n := len(limit.GetWarn()); n > 0 {
+		sum.Word(tagWarn)
+		sum.Word(uint64(n))
+		for _, part := range limit.GetWarn() {
+			sum.Int(part)
+		}
+	}
+	digestNumber(sum, tagKeysPerClient, limit.GetMaxKeysPerClient())
+	if s := limit.Source; s != nil {
+		sum.Word(tagSource)
+		sum.Text(s.GetUrl())
+		sum.Text(s.GetVerifiedAt())
+	}
+	digestNumber(sum, tagEscrow, limit.GetEscrow())
+}
+
+// digestNumber adds a number that is not 0.
+func digestNumber(sum *digest.Sum, tag uint64, number int64) {
+	if number != 0 {
+		sum.Word(tag)
+		sum.Int(number)
+	}
+}
+
+func digestAttributes(sum *digest.Sum, limit *logv1.Limit) {
+	if n := len(limit.GetMatch()); n > 0 {
+		sum.Word(tagMatch)
+		sum.Word(uint64(n))
+		for _, m := range limit.GetMatch() {
+			sum.Text(m.GetAttribute())
+			sum.Text(m.GetValue())
+			sum.Bool(m.GetPrefix())
+		}
+	}
+	if n := len(limit.GetPer()); n > 0 {
+		sum.Word(tagPer)
+		sum.Word(uint64(n))
+		for _, attribute := range limit.GetPer() {
+			sum.Text(attribute)
+		}
+	}
+}
+
+func digestOverrides(sum *digest.Sum, overrides []*logv1.Override) {
+	if len(overrides) == 0 {
+		return
+	}
+	sum.Word(tagOverrides)
+	sum.Word(uint64(len(overrides)))
+	for _, o := range overrides {
+		sum.Text(o.GetValue())
+		sum.Bool(o.GetPrefix())
+		sum.Word(uint64(len(o.GetDimensions())))
+		for _, d := range o.GetDimensions() {
+			digestDimension(sum, d)
+		}
+	}
+}
+
+func digestQueue(sum *digest.Sum, q *logv1.Queue) {
+	if q == nil {
+		return
+	}
+	sum.Word(tagQueue)
+	sum.Int(q.GetMax())
+	sum.Int(q.GetMaxTokens())
+	sum.Int(q.GetMaxWait())
+	sum.Word(uint64(len(q.GetWeights())))
+	for _, w := range q.GetWeights() {
+		sum.Text(w.GetClient())
+		sum.Int(w.GetWeight())
+	}
 }
 
 func digestDimension(sum *digest.Sum, d *logv1.Dimension) {

@@ -3,7 +3,6 @@ package lineage
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -44,10 +43,25 @@ func Shapes(limit *logv1.Limit) ([]*bucket.Shape, error) {
 	if err := check(limit); err != nil {
 		return nil, err
 	}
-	shapes := make([]*bucket.Shape, 0, len(limit.GetDimensions()))
+	shapes, err := shapesOf(limit.GetDimensions(), limit, "dimensions")
+	if err != nil {
+		return nil, err
+	}
+	for i, o := range limit.GetOverrides() {
+		if _, err := shapesOf(o.GetDimensions(), limit, fmt.Sprintf("overrides[%d].dimensions", i)); err != nil {
+			return nil, err
+		}
+	}
+	return shapes, nil
+}
+
+// shapesOf works out the arithmetic of dimensions, at a path, that have the classes
+// and the target of a limit.
+func shapesOf(dimensions []*logv1.Dimension, limit *logv1.Limit, path string) ([]*bucket.Shape, error) {
+	shapes := make([]*bucket.Shape, 0, len(dimensions))
 	seen := make(map[string]bool)
-	for i, spec := range limit.GetDimensions() {
-		field := fmt.Sprintf("dimensions[%d]", i)
+	for i, spec := range dimensions {
+		field := fmt.Sprintf("%s[%d]", path, i)
 		if !IsWord(spec.GetName()) {
 			return nil, bad(field+".name", "%q: must be %s", clip(spec.GetName()), wordPattern)
 		}
@@ -65,47 +79,6 @@ func Shapes(limit *logv1.Limit) ([]*bucket.Shape, error) {
 		shapes = append(shapes, shape)
 	}
 	return shapes, nil
-}
-
-// check looks at what a limit has beside its dimensions.
-func check(limit *logv1.Limit) error {
-	switch dimensions := len(limit.GetDimensions()); {
-	case !IsName(limit.GetName()):
-		return bad("name", "%q: must be %s", clip(limit.GetName()), namePattern)
-	case limit.GetUnlimited() && dimensions > 0:
-		return bad("dimensions", "%d: must be none where the limit is unlimited", dimensions)
-	case !limit.GetUnlimited() && dimensions == 0:
-		return bad("dimensions", "none: a limit counts something, or is unlimited")
-	case dimensions > maxDimensions:
-		return bad("dimensions", "%d: must be at most %d", dimensions, maxDimensions)
-	case len(limit.GetClasses()) > bucket.MaxClasses:
-		return bad("classes", "%d: must be at most %d", len(limit.GetClasses()), bucket.MaxClasses)
-	case limit.GetLease() < minLease || limit.GetLease() > maxLease:
-		return bad("lease", "%v: must be from %v to %v",
-			time.Duration(limit.GetLease()), time.Duration(minLease), time.Duration(maxLease))
-	case limit.GetMaxKeys() < 1:
-		return bad("max_keys", "%d: must be at least 1", limit.GetMaxKeys())
-	case limit.GetTarget() < 1 || limit.GetTarget() > bucket.Whole:
-		return bad("target", "%d: must be from 1 to %d", limit.GetTarget(), bucket.Whole)
-	case logv1.OnQuorumLoss_name[int32(limit.GetOnQuorumLoss())] == "":
-		return bad("on_quorum_loss", "%d: is no mode", limit.GetOnQuorumLoss())
-	case limit.GetFallbackShare() < 0 || limit.GetFallbackShare() > bucket.Whole:
-		return bad("fallback_share", "%d: must be from 0 to %d", limit.GetFallbackShare(), bucket.Whole)
-	}
-	seen := make(map[string]bool)
-	for i, class := range limit.GetClasses() {
-		field := fmt.Sprintf("classes[%d]", i)
-		switch {
-		case !IsWord(class.GetName()):
-			return bad(field+".name", "%q: must be %s", clip(class.GetName()), wordPattern)
-		case seen[class.GetName()]:
-			return bad(field+".name", "%q: is there twice", class.GetName())
-		case class.GetBurst() < 0 || class.GetBurst() > bucket.Whole:
-			return bad(field+".burst", "%d: must be from 0 to %d", class.GetBurst(), bucket.Whole)
-		}
-		seen[class.GetName()] = true
-	}
-	return nil
 }
 
 func shapeOf(spec *logv1.Dimension, classes []*logv1.Class, target int64) (*bucket.Shape, *bucket.SpecError) {
@@ -132,49 +105,4 @@ func shapeOf(spec *logv1.Dimension, classes []*logv1.Class, target int64) (*buck
 // part is hundredths of a percent of tokens, rounded down, without overflow.
 func part(tokens, hundredths int64) int64 {
 	return tokens/bucket.Whole*hundredths + tokens%bucket.Whole*hundredths/bucket.Whole
-}
-
-// What names may look like, as error messages say it.
-const (
-	namePattern = "[a-z0-9][a-z0-9_.-]{0,62}"
-	wordPattern = "[a-z][a-z0-9_]{0,62}"
-)
-
-// IsName says whether a limit or a retry budget may be called so. There is no
-// slash in it, so that the first slash splits limit and key.
-func IsName(name string) bool {
-	if len(name) < 1 || len(name) > maxName || !lower(name[0]) && !digit(name[0]) {
-		return false
-	}
-	for i := 1; i < len(name); i++ {
-		if c := name[i]; !lower(c) && !digit(c) && c != '_' && c != '.' && c != '-' {
-			return false
-		}
-	}
-	return true
-}
-
-// IsWord says whether a dimension or a class may be called so.
-func IsWord(name string) bool {
-	if len(name) < 1 || len(name) > maxName || !lower(name[0]) {
-		return false
-	}
-	for i := 1; i < len(name); i++ {
-		if c := name[i]; !lower(c) && !digit(c) && c != '_' {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) bool { return c >= 'a' && c <= 'z' }
-func digit(c byte) bool { return c >= '0' && c <= '9' }
-
-// clip bounds what an error message repeats.
-func clip(s string) string {
-	const most = 64
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
 }
