@@ -9,6 +9,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // Events returns what happened on this node.
@@ -19,7 +20,7 @@ func (n *Node) Events() *events.Ring { return n.events }
 func (n *Node) observe(s step) {
 	limitsChanged := false
 	for _, e := range s.effects {
-		limitsChanged = limitsChanged || e.Kind == fsm.LimitChanged || e.Kind == fsm.LimitDeleted
+		limitsChanged = limitsChanged || e.Kind == effect.LimitChanged || e.Kind == effect.LimitDeleted
 		if event, ok := n.eventOf(e); ok {
 			event.Index, event.Time = s.index, s.wall
 			n.events.Publish(event)
@@ -47,31 +48,31 @@ func (n *Node) restored(m *fsm.Machine) {
 }
 
 // eventOf translates an effect; ok is false for those that nobody watches.
-func (n *Node) eventOf(e fsm.Effect) (event events.Event, ok bool) {
+func (n *Node) eventOf(e effect.Effect) (event events.Event, ok bool) {
 	switch e.Kind {
-	case fsm.LimitChanged:
+	case effect.LimitChanged:
 		return limitEvent(e.Limit, "limit "+e.Limit+" was changed"), true
-	case fsm.LimitDeleted:
+	case effect.LimitDeleted:
 		return limitEvent(e.Limit, "limit "+e.Limit+" was deleted"), true
-	case fsm.BudgetChanged:
+	case effect.BudgetChanged:
 		return limitEvent(e.Value, "retry budget "+e.Value+" was changed"), true
-	case fsm.Adjusted:
+	case effect.Adjusted:
 		return events.Event{
 			Kind: events.LimitAdjusted, Severity: events.Warning, Limit: e.Limit, Value: e.Value,
 			Text: fmt.Sprintf("%s of key %q of limit %s: %s, by %q: %s",
 				e.Dimension, e.Key, e.Limit, e.Value, e.Client, e.Text),
 		}, true
-	case fsm.DebtWrittenOff:
+	case effect.DebtWrittenOff:
 		return events.Event{
 			Kind: events.DebtWrittenOff, Severity: events.Warning, Limit: e.Limit, Client: e.Client, Value: e.Value,
 			Text: fmt.Sprintf("%s of key %q of limit %s: %s", e.Dimension, e.Key, e.Limit, e.Text),
 		}, true
-	case fsm.NodeSet:
+	case effect.NodeSet:
 		id := e.Node.GetRaftId()
 		known := n.announced[id]
 		n.announced[id] = true
 		return memberEvent(events.MemberAdded, events.Info, e.Node), !known
-	case fsm.NodeRemoved:
+	case effect.NodeRemoved:
 		delete(n.announced, e.Node.GetRaftId())
 		return memberEvent(events.MemberRemoved, events.Warning, e.Node), true
 	default:

@@ -5,7 +5,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/events"
-	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 func TestEffectsBecomeEvents(t *testing.T) {
@@ -14,20 +14,20 @@ func TestEffectsBecomeEvents(t *testing.T) {
 	node := &logv1.NodeRecord{RaftId: "n1.0a", Name: "n1", Peer: "127.0.0.1:7201"}
 	for _, c := range []struct {
 		name   string
-		effect fsm.Effect
+		effect effect.Effect
 		want   events.Event
 		ok     bool
 	}{
 		{
 			"a_limit",
-			fsm.Effect{Kind: fsm.LimitChanged, Limit: "gpt"},
+			effect.Effect{Kind: effect.LimitChanged, Limit: "gpt"},
 			events.Event{Kind: events.LimitChanged, Severity: events.Info, Limit: "gpt", Text: "limit gpt was changed"},
 			true,
 		},
 		{
 			"by_hand",
-			fsm.Effect{
-				Kind: fsm.Adjusted, Limit: "gpt", Key: "a", Dimension: "requests", Value: "+5",
+			effect.Effect{
+				Kind: effect.Adjusted, Limit: "gpt", Key: "a", Dimension: "requests", Value: "+5",
 				Client: "operator", Text: "a test run",
 			},
 			events.Event{
@@ -38,8 +38,8 @@ func TestEffectsBecomeEvents(t *testing.T) {
 		},
 		{
 			"A23_usage_beyond_the_debt_allowed",
-			fsm.Effect{
-				Kind: fsm.DebtWrittenOff, Limit: "gpt", Key: "a", Dimension: "tokens", Value: "7", Client: "c1", Text: "why",
+			effect.Effect{
+				Kind: effect.DebtWrittenOff, Limit: "gpt", Key: "a", Dimension: "tokens", Value: "7", Client: "c1", Text: "why",
 			},
 			events.Event{
 				Kind: events.DebtWrittenOff, Severity: events.Warning, Limit: "gpt", Value: "7", Client: "c1",
@@ -49,7 +49,7 @@ func TestEffectsBecomeEvents(t *testing.T) {
 		},
 		{
 			"a_node_the_first_time",
-			fsm.Effect{Kind: fsm.NodeSet, Node: node},
+			effect.Effect{Kind: effect.NodeSet, Node: node},
 			events.Event{
 				Kind: events.MemberAdded, Severity: events.Info, Value: "n1", Text: "n1 (n1.0a) at 127.0.0.1:7201",
 			},
@@ -57,7 +57,7 @@ func TestEffectsBecomeEvents(t *testing.T) {
 		},
 		{
 			"a_node_that_is_removed",
-			fsm.Effect{Kind: fsm.NodeRemoved, Node: node},
+			effect.Effect{Kind: effect.NodeRemoved, Node: node},
 			events.Event{
 				Kind: events.MemberRemoved, Severity: events.Warning, Value: "n1", Text: "n1 (n1.0a) at 127.0.0.1:7201",
 			},
@@ -65,11 +65,11 @@ func TestEffectsBecomeEvents(t *testing.T) {
 		},
 		{
 			"a_node_of_which_only_the_id_is_known",
-			fsm.Effect{Kind: fsm.NodeRemoved, Node: &logv1.NodeRecord{RaftId: "n2.0b"}},
+			effect.Effect{Kind: effect.NodeRemoved, Node: &logv1.NodeRecord{RaftId: "n2.0b"}},
 			events.Event{Kind: events.MemberRemoved, Severity: events.Warning, Value: "n2", Text: "n2 (n2.0b)"},
 			true,
 		},
-		{"an_ended_lease_is_no_event", fsm.Effect{Kind: fsm.LeaseEnded}, events.Event{}, false},
+		{"an_ended_lease_is_no_event", effect.Effect{Kind: effect.LeaseEnded}, events.Event{}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := n.eventOf(c.effect)

@@ -19,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // raftFSM is where raft meets the state machine, and nowhere else.
@@ -56,7 +57,7 @@ type raftFSM struct {
 type step struct {
 	index   uint64
 	wall    time.Time
-	effects []fsm.Effect
+	effects []effect.Effect
 }
 
 // applied is what raft hands back for an entry.

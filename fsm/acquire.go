@@ -4,27 +4,31 @@ import (
 	"slices"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/lease"
+	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // applyAcquire grants every charge or none (G3): think on copies, then commit.
 func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
 	if err := checkNames(op); err != nil {
-		return refusal(err)
+		return refuse.Result(err)
 	}
-	var id state.LeaseID
+	var id record.LeaseID
 	if op.GetTrack() || len(op.GetLeaseId()) > 0 {
 		var err error
-		if id, err = checkLeaseID(op.GetLeaseId()); err != nil {
-			return refusal(err)
+		if id, err = lease.ID(op.GetLeaseId()); err != nil {
+			return refuse.Result(err)
 		}
-		if l := m.findLease(id); l != nil {
+		if l := m.leases.Find(id); l != nil {
 			return m.repeatAcquire(l, op)
 		}
 	}
 	if err := m.plan.think(m, m.state.Now, op.GetClass(), op.GetCharges()); err != nil {
-		return refusal(err)
+		return refuse.Result(err)
 	}
 	if op.GetTrack() {
 		m.countLeases(&m.plan)
@@ -48,13 +52,13 @@ func acquireResult(answer *logv1.AcquireResult) *logv1.Result {
 }
 
 func checkNames(op *logv1.Acquire) error {
-	if err := checkText("owner", op.GetOwner(), 0, state.MaxText); err != nil {
+	if err := refuse.Text("owner", op.GetOwner(), 0, check.MaxText); err != nil {
 		return err
 	}
-	if err := checkText("client", op.GetClient(), 0, state.MaxText); err != nil {
+	if err := refuse.Text("client", op.GetClient(), 0, check.MaxText); err != nil {
 		return err
 	}
-	return checkText("class", op.GetClass(), 0, state.MaxText)
+	return refuse.Text("class", op.GetClass(), 0, check.MaxText)
 }
 
 // repeatAcquire answers an acquire whose lease id is known: the same answer to
@@ -63,9 +67,9 @@ func checkNames(op *logv1.Acquire) error {
 func (m *Machine) repeatAcquire(l *state.Lease, op *logv1.Acquire) *logv1.Result {
 	switch {
 	case l.Unknown:
-		return refusal(conflict(l, "was released before it was acquired"))
+		return refuse.Result(lease.Conflict(l, "was released before it was acquired"))
 	case l.Content != sumAcquire(op):
-		return refusal(conflict(l, "was used with other content"))
+		return refuse.Result(lease.Conflict(l, "was used with other content"))
 	}
 	answer := &logv1.AcquireResult{
 		Granted: true, Repeated: true, Tracked: true, State: l.State,
@@ -78,11 +82,10 @@ func (m *Machine) repeatAcquire(l *state.Lease, op *logv1.Acquire) *logv1.Result
 }
 
 // The tags keep the digests of requests apart. They are kept with leases: never
-// change one.
+// change one. Package lease has 103.
 const (
 	tagAcquire = 101
 	tagCharge  = 102
-	tagUsage   = 103
 )
 
 // sumAcquire is what two acquires of one lease id are compared by: everything

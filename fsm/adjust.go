@@ -5,6 +5,9 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -18,7 +21,7 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 	k := m.state.FindKey(lim.ID, op.GetKey())
 	if k == nil {
 		if full := m.noRoom(lim); full != "" {
-			return nil, badField("key", "%q: %s", state.Clip(op.GetKey()), full)
+			return nil, refuse.Field("key", "%q: %s", check.Clip(op.GetKey()), full)
 		}
 		k = m.state.AddKey(lim, op.GetKey())
 	}
@@ -36,8 +39,8 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 		value = fmt.Sprint(add)
 		b.Lower(shape, -add)
 	}
-	m.effect(Effect{
-		Kind: Adjusted, Limit: lim.Name, Key: op.GetKey(), Dimension: op.GetDimension(),
+	m.effects.Add(effect.Effect{
+		Kind: effect.Adjusted, Limit: lim.Name, Key: op.GetKey(), Dimension: op.GetDimension(),
 		Value: value, Client: op.GetAuthor(), Text: op.GetReason(),
 	})
 	one := func(tokens int64) *logv1.Remaining {
@@ -53,20 +56,20 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, e
 	switch change := op.GetChange().(type) {
 	case *logv1.Adjust_Add:
 		if n := change.Add; n == 0 || n < -bucket.MaxTokens || n > bucket.MaxTokens {
-			return nil, 0, badField("add", "%d: must be from %d to %d and not 0", n,
+			return nil, 0, refuse.Field("add", "%d: must be from %d to %d and not 0", n,
 				-int64(bucket.MaxTokens), int64(bucket.MaxTokens))
 		}
 	case *logv1.Adjust_Reset_:
 		if !change.Reset_ {
-			return nil, 0, badField("reset", "false: must be true")
+			return nil, 0, refuse.Field("reset", "false: must be true")
 		}
 	default:
-		return nil, 0, badField("change", "none: add or reset")
+		return nil, 0, refuse.Field("change", "none: add or reset")
 	}
-	if err := checkText("reason", op.GetReason(), 1, maxReason); err != nil {
+	if err := refuse.Text("reason", op.GetReason(), 1, maxReason); err != nil {
 		return nil, 0, err
 	}
-	if err := checkText("author", op.GetAuthor(), 0, state.MaxText); err != nil {
+	if err := refuse.Text("author", op.GetAuthor(), 0, check.MaxText); err != nil {
 		return nil, 0, err
 	}
 	lim, err = m.liveLimit(op.GetLimit(), op.GetKey())
@@ -75,7 +78,7 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, e
 	}
 	dimension = lim.Now().Find(op.GetDimension())
 	if dimension < 0 || !lim.Now().Dimensions[dimension].Live() {
-		return nil, 0, badField("dimension", "%q: limit %q does not count it", state.Clip(op.GetDimension()), lim.Name)
+		return nil, 0, refuse.Field("dimension", "%q: limit %q does not count it", check.Clip(op.GetDimension()), lim.Name)
 	}
 	return lim, dimension, nil
 }

@@ -9,8 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/retry"
-	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // budgetStep is one retry budget before and after; nil where there is none.
@@ -36,11 +38,11 @@ func RuleOf(b *logv1.RetryBudget) retry.Rule {
 func (m *Machine) thinkBudgets(c *change, op *logv1.ApplyLimits) error {
 	named := make(map[string]bool)
 	for i, b := range op.GetRetryBudgets() {
-		if err := state.CheckBudget(b); err != nil {
-			return asRefusal(fmt.Sprintf("retry_budgets[%d].", i), err)
+		if err := check.Budget(b); err != nil {
+			return refuse.Wrong(fmt.Sprintf("retry_budgets[%d].", i), err)
 		}
 		if named[b.GetName()] {
-			return badField(at("retry_budgets", i, "name"), "%q: is there twice", b.GetName())
+			return refuse.Field(refuse.At("retry_budgets", i, "name"), "%q: is there twice", b.GetName())
 		}
 		named[b.GetName()] = true
 		before := m.state.FindBudget(b.GetName())
@@ -51,12 +53,12 @@ func (m *Machine) thinkBudgets(c *change, op *logv1.ApplyLimits) error {
 	for i, name := range op.GetDeleteRetryBudgets() {
 		field := fmt.Sprintf("delete_retry_budgets[%d]", i)
 		if named[name] {
-			return badField(field, "%q: is there twice", state.Clip(name))
+			return refuse.Field(field, "%q: is there twice", check.Clip(name))
 		}
 		named[name] = true
 		before := m.state.FindBudget(name)
 		if before == nil {
-			return refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, field, "%q: there is no such retry budget", state.Clip(name))
+			return refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, field, "%q: there is no such retry budget", check.Clip(name))
 		}
 		c.budgets = append(c.budgets, budgetStep{name, before, nil})
 	}
@@ -76,12 +78,12 @@ func (m *Machine) thinkBudgets(c *change, op *logv1.ApplyLimits) error {
 func (m *Machine) checkClients(steps []budgetStep) error {
 	after := m.budgetsAfter(steps)
 	if n := int64(len(after)); len(steps) > 0 && n > m.state.Caps.GetLimits() {
-		return badField("retry_budgets", "%d: must be at most %d", n, m.state.Caps.GetLimits())
+		return refuse.Field("retry_budgets", "%d: must be at most %d", n, m.state.Caps.GetLimits())
 	}
 	byClient := make(map[string]string)
 	for _, b := range after {
 		if other, there := byClient[b.GetClient()]; there {
-			return badField("retry_budgets", "%q and %q: are both for client %q", other, b.GetName(), b.GetClient())
+			return refuse.Field("retry_budgets", "%q and %q: are both for client %q", other, b.GetName(), b.GetClient())
 		}
 		byClient[b.GetClient()] = b.GetName()
 	}
@@ -109,7 +111,7 @@ func (m *Machine) commitBudgets(steps []budgetStep) {
 		return
 	}
 	for _, step := range steps {
-		m.effect(Effect{Kind: BudgetChanged, Value: step.name})
+		m.effects.Add(effect.Effect{Kind: effect.BudgetChanged, Value: step.name})
 	}
 	m.state.SetBudgets(m.budgetsAfter(steps))
 }

@@ -3,7 +3,7 @@ package fsm
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
-	"github.com/quorlease/quorlease/fsm/state"
+	"github.com/quorlease/quorlease/fsm/check"
 )
 
 // advance moves authority time to max(previous, stamp): an entry that was
@@ -11,7 +11,7 @@ import (
 // beyond the end of authority time is no time at all; to obey it once would
 // stop the clock for ever.
 func (m *Machine) advance(entry *logv1.Entry) {
-	if stamp := bucket.Instant(entry.GetStamp()); stamp > m.state.Now && stamp <= state.LastInstant {
+	if stamp := bucket.Instant(entry.GetStamp()); stamp > m.state.Now && stamp <= check.LastInstant {
 		m.state.Now = stamp
 	}
 	m.state.Wall = max(m.state.Wall, entry.GetWall())

@@ -2,6 +2,7 @@ package fsm
 
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/refuse"
 )
 
 // applyOne is the one table: which function applies which operation. A test
@@ -13,11 +14,11 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 	case *logv1.Operation_Acquire:
 		return m.applyAcquire(kind.Acquire)
 	case *logv1.Operation_Settle:
-		result, refused = m.applySettle(kind.Settle)
+		result, refused = m.leases.Settle(kind.Settle)
 	case *logv1.Operation_Release:
-		result, refused = m.applyRelease(kind.Release)
+		result, refused = m.leases.Release(kind.Release)
 	case *logv1.Operation_Renew:
-		result, refused = m.applyRenew(kind.Renew)
+		result, refused = m.leases.Renew(kind.Renew)
 	case *logv1.Operation_ApplyLimits:
 		result, refused = m.applyLimits(kind.ApplyLimits)
 	case *logv1.Operation_Adjust:
@@ -31,10 +32,10 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 	case *logv1.Operation_Form:
 		result, refused = m.applyForm(kind.Form)
 	default:
-		refused = badField("operation", "none: an operation has exactly one kind")
+		refused = refuse.Field("operation", "none: an operation has exactly one kind")
 	}
 	if refused != nil {
-		return refusal(refused)
+		return refuse.Result(refused)
 	}
 	return result
 }

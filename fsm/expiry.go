@@ -1,7 +1,6 @@
 package fsm
 
 import (
-	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -21,7 +20,7 @@ func (m *Machine) sweep() {
 		if at > m.state.Now {
 			break
 		}
-		m.expire(l)
+		m.leases.Expire(l)
 	}
 	for range sweepMost {
 		l, at := m.state.FirstToForget()
@@ -66,32 +65,4 @@ func (m *Machine) sweepKey(lim *state.Limit, k *state.Key) {
 		k.Held(i).Bucket.Advance(lim.Now().Dimensions[i].Shape, m.state.Now)
 	}
 	m.state.SealKey(k)
-}
-
-// findLease looks a lease up as it is now: one whose time is over has ended,
-// whether or not the sweep has come to it (T28).
-func (m *Machine) findLease(id state.LeaseID) *state.Lease {
-	l := m.state.FindLease(id)
-	if l != nil && l.Open() && m.state.Now >= l.SettleUntil {
-		l = m.expire(l)
-	}
-	if l != nil && !l.Open() && m.state.Now >= l.ForgetAt {
-		m.state.ForgetLease(l)
-		return nil
-	}
-	return l
-}
-
-// expire ends a lease that nobody settled: it is charged in full.
-func (m *Machine) expire(l *state.Lease) *state.Lease {
-	l = m.state.TouchLease(l)
-	for i := range l.Charges {
-		l.Charges[i].Used = max(l.Charges[i].Used, l.Charges[i].Amount)
-	}
-	m.state.EndLease(l, logv1.LeaseState_LEASE_STATE_EXPIRED, l.SettleUntil)
-	m.effect(Effect{
-		Kind: LeaseEnded, Client: l.Client, Value: "expired",
-		Limit: l.Charges[0].Limit, Key: l.Charges[0].KeyName, Dimension: l.Charges[0].Dimension,
-	})
-	return l
 }

@@ -1,20 +1,19 @@
 package fsm
 
 import (
-	"math/bits"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // openLease makes the record of what the plan has committed.
-func (m *Machine) openLease(id state.LeaseID, op *logv1.Acquire, ttl int64) {
+func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 	ends := m.state.Now + bucket.Instant(ttl)
-	l := &state.Lease{
+	l := record.Lease{
 		ID: id, State: logv1.LeaseState_LEASE_STATE_OPEN, Owner: op.GetOwner(), Client: op.GetClient(),
 		Content: sumAcquire(op), SpendUntil: ends, SettleUntil: ends,
-		Charges: make([]state.Charge, len(m.plan.lines)),
+		Charges: make([]record.Charge, len(m.plan.lines)),
 	}
 	for i := range m.plan.lines {
 		line := &m.plan.lines[i]
@@ -22,7 +21,7 @@ func (m *Machine) openLease(id state.LeaseID, op *logv1.Acquire, ttl int64) {
 		c := &l.Charges[i]
 		c.KeyName, c.Amount = t.name, line.charge.GetAmount()
 		if line.dimension < 0 {
-			c.Counted = &state.Counted{Limit: t.lim.Name, Dimension: line.charge.GetDimension()}
+			c.Counted = &record.Counted{Limit: t.lim.Name, Dimension: line.charge.GetDimension()}
 			continue
 		}
 		d := &t.lim.Now().Dimensions[line.dimension]
@@ -66,46 +65,4 @@ func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 		})
 	}
 	return list
-}
-
-// ownLease finds a lease for somebody who may act on it: its owner, or the
-// operator. That of another is as unknown as one that never was, and so is the
-// mark of a release.
-func (m *Machine) ownLease(raw []byte, owner string) (*state.Lease, error) {
-	id, err := checkLeaseID(raw)
-	if err == nil {
-		err = checkText("owner", owner, 0, state.MaxText)
-	}
-	if err != nil {
-		return nil, err
-	}
-	l := m.findLease(id)
-	if l == nil || l.Unknown || !belongsTo(l, owner) {
-		return nil, notFound(id)
-	}
-	return l, nil
-}
-
-func belongsTo(l *state.Lease, owner string) bool { return owner == "" || owner == l.Owner }
-
-func notFound(id state.LeaseID) error {
-	return refuse(logv1.Refusal_CAUSE_LEASE_NOT_FOUND, "lease_id", "%x: there is no such lease", id)
-}
-
-func conflict(l *state.Lease, what string) error {
-	return refuse(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: %s", l.ID, what)
-}
-
-// rescale makes units of which a token has from into units of which it has to,
-// rounded down: the limit may have changed since the grant.
-func rescale(units, from, to int64) int64 {
-	if from == to || from <= 0 {
-		return units
-	}
-	hi, lo := bits.Mul64(uint64(units), uint64(to))
-	if hi >= uint64(from) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(hi, lo, uint64(from))
-	return int64(min(q, 1<<63-1))
 }

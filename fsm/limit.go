@@ -9,7 +9,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/effect"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -71,10 +74,10 @@ func (m *Machine) PlanLimits(op *logv1.ApplyLimits) (*logv1.LimitsResult, error)
 
 func (m *Machine) thinkLimits(op *logv1.ApplyLimits) (*change, error) {
 	if op != nil && op.ExpectedRevision != nil && op.GetExpectedRevision() != m.state.Revision {
-		return nil, refuse(logv1.Refusal_CAUSE_REVISION_CHANGED, "expected_revision",
+		return nil, refuse.For(logv1.Refusal_CAUSE_REVISION_CHANGED, "expected_revision",
 			"%d: the revision is %d", op.GetExpectedRevision(), m.state.Revision)
 	}
-	if err := checkText("author", op.GetAuthor(), 0, state.MaxText); err != nil {
+	if err := refuse.Text("author", op.GetAuthor(), 0, check.MaxText); err != nil {
 		return nil, err
 	}
 	c := &change{}
@@ -92,7 +95,7 @@ func (m *Machine) thinkLimits(op *logv1.ApplyLimits) (*change, error) {
 	}
 	total, most := int64(m.state.Limits()+fresh), m.state.Caps.GetLimits()
 	if fresh > 0 && total > most {
-		return nil, badField("limits", "%d with the deleted ones that are remembered: at most %d", total, most)
+		return nil, refuse.Field("limits", "%d with the deleted ones that are remembered: at most %d", total, most)
 	}
 	return c, nil
 }
@@ -122,7 +125,7 @@ func (m *Machine) thinkEachLimit(c *change, op *logv1.ApplyLimits) error {
 func (m *Machine) thinkChanged(c *change, limits []*logv1.Limit, named map[string]bool) error {
 	for i, limit := range limits {
 		if named[limit.GetName()] {
-			return badField(at("limits", i, "name"), "%q: is there twice", state.Clip(limit.GetName()))
+			return refuse.Field(refuse.At("limits", i, "name"), "%q: is there twice", check.Clip(limit.GetName()))
 		}
 		named[limit.GetName()] = true
 		step, err := m.thinkLimit(limit)
@@ -131,7 +134,7 @@ func (m *Machine) thinkChanged(c *change, limits []*logv1.Limit, named map[strin
 			if !errors.As(err, &field) {
 				return err
 			}
-			return badField(at("limits", i, field.Field), "%s (limit %q)", field.Problem, state.Clip(limit.GetName()))
+			return refuse.Field(refuse.At("limits", i, field.Field), "%s (limit %q)", field.Problem, check.Clip(limit.GetName()))
 		}
 		if step != nil {
 			c.limits = append(c.limits, *step)
@@ -143,12 +146,12 @@ func (m *Machine) thinkChanged(c *change, limits []*logv1.Limit, named map[strin
 func (m *Machine) thinkDeleted(c *change, names []string, named map[string]bool) error {
 	for i, name := range names {
 		if named[name] {
-			return badField(fmt.Sprintf("delete[%d]", i), "%q: is there twice", state.Clip(name))
+			return refuse.Field(fmt.Sprintf("delete[%d]", i), "%q: is there twice", check.Clip(name))
 		}
 		named[name] = true
 		if old := m.state.FindLimit(name); old == nil || !old.Live() {
-			return refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, fmt.Sprintf("delete[%d]", i),
-				"%q: there is no such limit", state.Clip(name))
+			return refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, fmt.Sprintf("delete[%d]", i),
+				"%q: there is no such limit", check.Clip(name))
 		}
 		c.limits = append(c.limits, m.thinkDeletion(m.state.FindLimit(name)))
 	}
@@ -214,10 +217,10 @@ func (m *Machine) commitLimits(c *change) {
 			m.state.PassAll(lim)
 		}
 		if step.after == nil {
-			m.effect(Effect{Kind: LimitDeleted, Limit: step.name})
+			m.effects.Add(effect.Effect{Kind: effect.LimitDeleted, Limit: step.name})
 			continue
 		}
-		m.effect(Effect{Kind: LimitChanged, Limit: step.name})
+		m.effects.Add(effect.Effect{Kind: effect.LimitChanged, Limit: step.name})
 	}
 	m.commitBudgets(c.budgets)
 }

@@ -5,33 +5,44 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/frames"
+	"github.com/quorlease/quorlease/fsm/lease"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // Machine applies entries to a state. See the package comment for who may call
 // what.
 type Machine struct {
-	state *state.State
+	state  *state.State
+	leases *lease.Book
 	// effects are those of the entry being applied, plan the acquire.
-	effects []Effect
+	effects effect.List
 	plan    plan
 }
 
 // New returns the machine of a cluster that has not formed: empty, with
 // DefaultCaps.
-func New() *Machine { return &Machine{state: state.New()} }
+func New() *Machine { return working(state.New()) }
+
+func working(s *state.State) *Machine {
+	m := &Machine{state: s}
+	m.leases = lease.New(s, &m.effects)
+	return m
+}
 
 // DefaultCaps are the caps until the cluster has formed, and where Form leaves
 // one out.
-func DefaultCaps() *logv1.Caps { return state.DefaultCaps() }
+func DefaultCaps() *logv1.Caps { return check.DefaultCaps() }
 
 // Apply applies one entry. index is its place in the log; it must be higher than
 // that of the entry before. There is one result for each operation, in their
 // order. The entry, the results and the effects share parts with the state:
 // nobody may change them afterwards.
-func (m *Machine) Apply(index uint64, entry *logv1.Entry) ([]*logv1.Result, []Effect) {
+func (m *Machine) Apply(index uint64, entry *logv1.Entry) ([]*logv1.Result, []effect.Effect) {
 	m.state.Index = index
-	m.effects = nil
+	m.effects.Begin(index)
 	m.advance(entry)
 	m.sweep()
 	operations := entry.GetOperations()
@@ -41,7 +52,7 @@ func (m *Machine) Apply(index uint64, entry *logv1.Entry) ([]*logv1.Result, []Ef
 	}
 	m.state.Seal()
 	m.plan.reset()
-	return results, m.effects
+	return results, m.effects.All()
 }
 
 // Now is the authority time that the machine has reached.
@@ -113,9 +124,9 @@ func (m *Machine) Snapshot() *Snapshot { return m.state.Snapshot() }
 // to pass over it would be to diverge (G9).
 var (
 	// ErrNewerVersion: a newer program wrote it.
-	ErrNewerVersion = state.ErrNewerVersion
+	ErrNewerVersion = frames.ErrNewerVersion
 	// ErrCorrupt: it is not what was written.
-	ErrCorrupt = state.ErrCorrupt
+	ErrCorrupt = frames.ErrCorrupt
 )
 
 // Restore reads a snapshot into a new machine. The error is ErrNewerVersion or
@@ -125,7 +136,7 @@ func Restore(source io.Reader) (*Machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Machine{state: restored}, nil
+	return working(restored), nil
 }
 
 // Recount is the state hash computed from every record anew: what Hash must be,

@@ -7,6 +7,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // Whoever comes or goes is named by the effect with the whole record, also where
@@ -17,10 +18,10 @@ func TestEffectsNameTheNode(t *testing.T) {
 	m := fsm.New()
 	for i, step := range []struct {
 		op   *logv1.SetNode
-		kind fsm.EffectKind
+		kind effect.Kind
 	}{
-		{&logv1.SetNode{Node: node}, fsm.NodeSet},
-		{&logv1.SetNode{Node: &logv1.NodeRecord{RaftId: "n1.0a"}, Remove: true}, fsm.NodeRemoved},
+		{&logv1.SetNode{Node: node}, effect.NodeSet},
+		{&logv1.SetNode{Node: &logv1.NodeRecord{RaftId: "n1.0a"}, Remove: true}, effect.NodeRemoved},
 	} {
 		_, effects := m.Apply(uint64(i+1), &logv1.Entry{Operations: []*logv1.Operation{
 			{Kind: &logv1.Operation_SetNode{SetNode: step.op}},

@@ -6,7 +6,10 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -53,8 +56,8 @@ type line struct {
 // request can't matter (A21).
 func (p *plan) think(m *Machine, now bucket.Instant, class string, charges []*logv1.Charge) error {
 	p.reset()
-	if n := len(charges); n < 1 || n > state.MaxCharges {
-		return badField("charges", "%d: must be from 1 to %d", n, state.MaxCharges)
+	if n := len(charges); n < 1 || n > record.MaxCharges {
+		return refuse.Field("charges", "%d: must be from 1 to %d", n, record.MaxCharges)
 	}
 	for i, c := range charges {
 		if err := checkCharge(i, c); err != nil {
@@ -68,7 +71,7 @@ func (p *plan) think(m *Machine, now bucket.Instant, class string, charges []*lo
 	for i := range p.lines {
 		l := &p.lines[i]
 		if i > 0 && compareCharges(p.lines[i-1].charge, l.charge) == 0 {
-			return badField(at("charges", l.position, "dimension"), "%q of limit %q: is charged twice",
+			return refuse.Field(refuse.At("charges", l.position, "dimension"), "%q of limit %q: is charged twice",
 				l.charge.GetDimension(), l.charge.GetLimit())
 		}
 		if err := p.resolve(m, l, class); err != nil {
@@ -108,11 +111,11 @@ func (p *plan) resolve(m *Machine, l *line, class string) error {
 	c := l.charge
 	lim := m.state.FindLimit(c.GetLimit())
 	if lim == nil || !lim.Live() {
-		return refuse(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, at("charges", l.position, "limit"),
+		return refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, refuse.At("charges", l.position, "limit"),
 			"%q: there is no such limit", c.GetLimit())
 	}
 	if wrong := wrongKey(lim.Limit.GetKeyed(), c.GetKey()); wrong != "" {
-		return badField(at("charges", l.position, "key"), "%s", wrong)
+		return refuse.Field(refuse.At("charges", l.position, "key"), "%s", wrong)
 	}
 	l.target = p.target(m, lim, c.GetKey())
 	l.dimension = -1
@@ -121,12 +124,12 @@ func (p *plan) resolve(m *Machine, l *line, class string) error {
 	}
 	l.dimension = lim.Now().Find(c.GetDimension())
 	if l.dimension < 0 || !lim.Now().Dimensions[l.dimension].Live() {
-		return badField(at("charges", l.position, "dimension"), "%q: limit %q does not count it",
+		return refuse.Field(refuse.At("charges", l.position, "dimension"), "%q: limit %q does not count it",
 			c.GetDimension(), c.GetLimit())
 	}
 	index, ok := lim.Now().Dimensions[l.dimension].Class(class)
 	if !ok {
-		return badField("class", "%q: limit %q has no such class", state.Clip(class), c.GetLimit())
+		return refuse.Field("class", "%q: limit %q has no such class", check.Clip(class), c.GetLimit())
 	}
 	l.class = index
 	return nil

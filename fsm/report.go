@@ -5,6 +5,10 @@ import (
 	"slices"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -30,30 +34,31 @@ func (m *Machine) applyReportAdmitted(op *logv1.ReportAdmitted) (*logv1.Result, 
 
 // checkAdmitted looks at all of a report before any of it is booked. Where there
 // is no room to remember it nothing is: booked twice would be worse than late.
-func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]state.ReportID, error) {
-	if n := len(op.GetSession()); n != len(state.SessionID{}) {
-		return nil, badField("session", "%d bytes: must be %d", n, len(state.SessionID{}))
+func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]record.ReportID, error) {
+	if n := len(op.GetSession()); n != len(record.SessionID{}) {
+		return nil, refuse.Field("session", "%d bytes: must be %d", n, len(record.SessionID{}))
 	}
-	if err := checkText("owner", op.GetOwner(), 0, state.MaxText); err != nil {
+	if err := refuse.Text("owner", op.GetOwner(), 0, check.MaxText); err != nil {
 		return nil, err
 	}
-	if err := checkText("client", op.GetClient(), 0, state.MaxText); err != nil {
+	if err := refuse.Text("client", op.GetClient(), 0, check.MaxText); err != nil {
 		return nil, err
 	}
 	if n := len(op.GetCounts()); n < 1 || n > maxAdmitted {
-		return nil, badField("counts", "%d: must be from 1 to %d", n, maxAdmitted)
+		return nil, refuse.Field("counts", "%d: must be from 1 to %d", n, maxAdmitted)
 	}
-	ids, fresh := make([]state.ReportID, 0, len(op.GetCounts())), 0
+	ids, fresh := make([]record.ReportID, 0, len(op.GetCounts())), 0
 	for i, c := range op.GetCounts() {
-		if err := state.CheckCount(c); err != nil {
-			return nil, asRefusal(at("counts", i, ""), err)
+		if err := check.Count(c); err != nil {
+			return nil, refuse.Wrong(refuse.At("counts", i, ""), err)
 		}
-		id := state.ReportID{
-			Session: state.SessionID(op.GetSession()), Owner: op.GetOwner(),
+		id := record.ReportID{
+			Session: record.SessionID(op.GetSession()), Owner: op.GetOwner(),
 			Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Class: c.GetClass(),
 		}
 		if slices.Contains(ids, id) {
-			return nil, badField(at("counts", i, "dimension"), "%q of limit %q: is there twice", id.Dimension, id.Limit)
+			return nil, refuse.Field(refuse.At("counts", i, "dimension"),
+				"%q of limit %q: is there twice", id.Dimension, id.Limit)
 		}
 		ids = append(ids, id)
 		if lim, _, _ := m.countedBy(id); lim != nil && !m.state.Remembers(id) {
@@ -61,7 +66,7 @@ func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]state.ReportID, err
 		}
 	}
 	if n := m.state.Reports(); n+fresh > state.MaxReports {
-		return nil, refuse(logv1.Refusal_CAUSE_REPORT_LIMIT, "counts",
+		return nil, refuse.For(logv1.Refusal_CAUSE_REPORT_LIMIT, "counts",
 			"%d more: %d reports are remembered, at most %d", fresh, n, state.MaxReports)
 	}
 	return ids, nil
@@ -69,7 +74,7 @@ func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]state.ReportID, err
 
 // countedBy finds limit, dimension and class of a count; nil where they are
 // gone. The dimension of an unlimited limit is -1.
-func (m *Machine) countedBy(id state.ReportID) (lim *state.Limit, dimension, class int) {
+func (m *Machine) countedBy(id record.ReportID) (lim *state.Limit, dimension, class int) {
 	lim = m.state.FindLimit(id.Limit)
 	switch {
 	case lim == nil || !lim.Live() || wrongKey(lim.Limit.GetKeyed(), id.Key) != "":
@@ -89,7 +94,7 @@ func (m *Machine) countedBy(id state.ReportID) (lim *state.Limit, dimension, cla
 }
 
 // book takes what is new from the bucket: what the class can take, then debt.
-func (m *Machine) book(id state.ReportID, client string, tokens int64) *logv1.Booking {
+func (m *Machine) book(id record.ReportID, client string, tokens int64) *logv1.Booking {
 	lim, dimension, class := m.countedBy(id)
 	if lim == nil {
 		return &logv1.Booking{Gone: true}
@@ -115,8 +120,8 @@ func (m *Machine) book(id state.ReportID, client string, tokens int64) *logv1.Bo
 	}
 	m.state.SetReported(id, client, tokens)
 	if beyond := booking.GetWrittenOff(); beyond > 0 {
-		m.effect(Effect{
-			Kind: DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client,
+		m.effects.Add(effect.Effect{
+			Kind: effect.DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client,
 			Value: fmt.Sprint(beyond),
 			Text:  fmt.Sprintf("%d admitted without the authority: %d tokens are beyond the debt allowed", extra, beyond),
 		})

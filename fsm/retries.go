@@ -7,6 +7,8 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -14,18 +16,18 @@ import (
 // refuse in a slice that is out of the window, or in a client beyond the cap: it
 // does not count.
 func (m *Machine) applyReportRetries(op *logv1.ReportRetries) (*logv1.Result, error) {
-	if err := checkText("node", op.GetNode(), 1, state.MaxText); err != nil {
+	if err := refuse.Text("node", op.GetNode(), 1, check.MaxText); err != nil {
 		return nil, err
 	}
 	if n := len(op.GetSlices()); n > maxSlices {
-		return nil, badField("slices", "%d: must be at most %d", n, maxSlices)
+		return nil, refuse.Field("slices", "%d: must be at most %d", n, maxSlices)
 	}
 	for i, s := range op.GetSlices() {
-		if err := state.CheckText("client", s.GetClient(), 1, state.MaxText); err != nil {
-			return nil, asRefusal(at("slices", i, ""), err)
+		if err := check.Text("client", s.GetClient(), 1, check.MaxText); err != nil {
+			return nil, refuse.Wrong(refuse.At("slices", i, ""), err)
 		}
 		if s.GetTotal() < 0 || s.GetTotal() > state.MaxCount || s.GetRetries() < 0 || s.GetRetries() > s.GetTotal() {
-			return nil, badField(at("slices", i, "total"),
+			return nil, refuse.Field(refuse.At("slices", i, "total"),
 				"%d with %d retries: must be from 0 to %d, and the retries among them",
 				s.GetTotal(), s.GetRetries(), state.MaxCount)
 		}

@@ -8,6 +8,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // Driver applies entries to a machine and checks after each what must always be
@@ -17,7 +18,7 @@ type Driver struct {
 	*fsm.Machine
 	T testing.TB
 	// Effects are those of the last entry.
-	Effects []fsm.Effect
+	Effects []effect.Effect
 	// Shadow, where set, applies the same through the bytes of the log, and is
 	// saved and restored after every entry: it must not make a difference (G9).
 	Shadow *fsm.Machine

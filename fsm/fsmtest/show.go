@@ -7,6 +7,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // show makes results readable, a line each.
@@ -149,7 +150,7 @@ func showChanges(changes []*logv1.LimitChange) string {
 	return strings.Join(words, " ")
 }
 
-func showEffect(e fsm.Effect) string {
+func showEffect(e effect.Effect) string {
 	words := []string{"effect", e.Kind.String()}
 	if e.Limit != "" {
 		words = append(words, place(e.Limit, e.Key, e.Dimension))

@@ -7,17 +7,15 @@ import (
 )
 
 // The tags keep records of different kinds apart. They are part of the state
-// hash: never change one.
+// hash: never change one. 5 and 9 are those of package record.
 const (
 	tagState    = 1
 	tagLimit    = 2
 	tagBudget   = 3
 	tagKey      = 4
-	tagLease    = 5
 	tagClient   = 6
 	tagNode     = 7
 	tagRevision = 8
-	tagReport   = 9
 )
 
 func digestCaps(sum *digest.Sum, caps *logv1.Caps) {

@@ -7,7 +7,10 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/frames"
+	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // TestG9EveryFieldCounts changes every field of the messages that are part of the
@@ -93,12 +96,12 @@ func TestG9EveryFieldOfALeaseCounts(t *testing.T) {
 			func(l *Lease) { l.Charges[0].Excess = 1 },
 			func(l *Lease) { l.Charges[0].WrittenOff = 1 },
 		} {
-			l := &Lease{Charges: []Charge{{Counted: &Counted{}}}}
+			l := &Lease{Lease: record.Lease{Charges: []record.Charge{{Counted: &record.Counted{}}}}}
 			change(l)
-			if other, there := seen[l.sum()]; there {
+			if other, there := seen[l.Sum()]; there {
 				t.Errorf("changes %d and %d have the same digest", other, i)
 			}
-			seen[l.sum()] = i
+			seen[l.Sum()] = i
 		}
 	})
 }
@@ -124,10 +127,10 @@ func TestG9EveryFieldOfAReportCounts(t *testing.T) {
 		} {
 			r := &Report{}
 			change(r)
-			if other, there := seen[r.sum()]; there {
+			if other, there := seen[r.Sum()]; there {
 				t.Errorf("changes %d and %d have the same digest", other, i)
 			}
-			seen[r.sum()] = i
+			seen[r.Sum()] = i
 		}
 	})
 }
@@ -154,7 +157,7 @@ func TestSavedReportsThatAreWrong(t *testing.T) {
 		"from the future":  func(r *logv1.SnapshotReport) { r.At = 8 },
 		"before time":      func(r *logv1.SnapshotReport) { r.At = -1 },
 		"over before":      func(r *logv1.SnapshotReport) { r.ForgetAt = 4 },
-		"never over":       func(r *logv1.SnapshotReport) { r.ForgetAt = int64(LastInstant+ReportLife) + 1 },
+		"never over":       func(r *logv1.SnapshotReport) { r.ForgetAt = int64(check.LastInstant+record.ReportLife) + 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -163,14 +166,14 @@ func TestSavedReportsThatAreWrong(t *testing.T) {
 			if err := r.addReport(good()); err != nil {
 				t.Fatal(err)
 			}
-			if err := r.addReport(good()); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("twice: %v, want %v", err, ErrCorrupt)
+			if err := r.addReport(good()); !errors.Is(err, frames.ErrCorrupt) {
+				t.Errorf("twice: %v, want %v", err, frames.ErrCorrupt)
 			}
 			bad := good()
 			bad.Owner = "another"
 			change(bad)
-			if err := r.addReport(bad); !errors.Is(err, ErrCorrupt) {
-				t.Errorf("%v: %v, want %v", bad, err, ErrCorrupt)
+			if err := r.addReport(bad); !errors.Is(err, frames.ErrCorrupt) {
+				t.Errorf("%v: %v, want %v", bad, err, frames.ErrCorrupt)
 			}
 		})
 	}

@@ -6,7 +6,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
-	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/store"
 )
 
@@ -14,115 +14,34 @@ import (
 // requests get the same answer (G4).
 const TombstoneLife = bucket.Instant(5 * time.Minute)
 
-// MaxCharges bounds the charges of a lease.
-const MaxCharges = 16
-
-// LeaseID is the id that a client drew.
-type LeaseID [16]byte
-
-// Lease is the record of a tracked acquire, or of a release that came before its
-// acquire. After its end it is a tombstone.
+// Lease is the record of a tracked acquire at work.
 type Lease struct {
-	ID         LeaseID
+	record.Lease
 	generation uint32
 	place      int32
-	State      logv1.LeaseState
-	// Unknown: a release of an id that was never acquired.
-	Unknown bool
-	touched bool
-
-	Owner, Client string
-	// Content is the digest of the acquire, Settled that of the settle, Renewed
-	// that of the last renewal, whose sequence is kept beside it.
-	Content, Settled, Renewed uint64
-	Sequence                  uint64
-	// SpendUntil is fixed by the grant: a renewal moves SettleUntil only (T12).
-	SpendUntil, SettleUntil bucket.Instant
-	// ForgetAt is set at the end.
-	ForgetAt bucket.Instant
-	// Charges are in the order of (limit, key, dimension).
-	Charges []Charge
-	digest  uint64
-}
-
-// Charge is one charge of a lease, and what became of it.
-type Charge struct {
-	*Counted
-	KeyName string
-	Amount  int64
-	// Class is the name of the class that paid; Took is what came from its own
-	// sub-bucket, in units of which a token has TookUnit.
-	Class          string
-	Took, TookUnit int64
-	// Refundable is what may come back at most (T40).
-	Refundable int64
-	// Used is cumulative, at first by progress.
-	Used int64
-	// What settling did.
-	Refunded, Excess, WrittenOff int64
-}
-
-// Counted names what was charged. Leases share it, and keep it when the limit is
-// gone. Its numbers are 0 for an unlimited limit, which has no bucket.
-type Counted struct {
-	LimitID, DimensionID uint32
-	Limit, Dimension     string
+	touched    bool
+	digest     uint64
 }
 
 // Key, Generation and Clone are for the table, Place and Before for the queues.
-func (l *Lease) Key() LeaseID         { return l.ID }
+func (l *Lease) Key() record.LeaseID  { return l.ID }
 func (l *Lease) Generation() *uint32  { return &l.generation }
 func (l *Lease) Place() *int32        { return &l.place }
 func (l *Lease) Before(o *Lease) bool { return bytes.Compare(l.ID[:], o.ID[:]) < 0 }
 
 func (l *Lease) Clone() *Lease {
 	c := *l
-	c.Charges = append([]Charge(nil), l.Charges...)
+	c.Charges = append([]record.Charge(nil), l.Charges...)
 	return &c
-}
-
-// Open says that the lease has not ended.
-func (l *Lease) Open() bool { return l.State == logv1.LeaseState_LEASE_STATE_OPEN }
-
-func (l *Lease) sum() uint64 {
-	sum := digest.New(tagLease)
-	sum.Text(string(l.ID[:]))
-	sum.Word(uint64(l.State))
-	sum.Bool(l.Unknown)
-	sum.Text(l.Owner)
-	sum.Text(l.Client)
-	sum.Word(l.Content)
-	sum.Word(l.Settled)
-	sum.Word(l.Renewed)
-	sum.Word(l.Sequence)
-	sum.Int(int64(l.SpendUntil))
-	sum.Int(int64(l.SettleUntil))
-	sum.Int(int64(l.ForgetAt))
-	for i := range l.Charges {
-		c := &l.Charges[i]
-		sum.Word(uint64(c.LimitID)<<32 | uint64(c.DimensionID))
-		sum.Text(c.Limit)
-		sum.Text(c.Dimension)
-		sum.Text(c.KeyName)
-		sum.Text(c.Class)
-		sum.Int(c.Amount)
-		sum.Int(c.Took)
-		sum.Int(c.TookUnit)
-		sum.Int(c.Refundable)
-		sum.Int(c.Used)
-		sum.Int(c.Refunded)
-		sum.Int(c.Excess)
-		sum.Int(c.WrittenOff)
-	}
-	return sum.Value()
 }
 
 // FindLease returns the lease or tombstone, or nil. Change only what TouchLease
 // returns.
-func (s *State) FindLease(id LeaseID) *Lease { return s.leases.Find(id) }
+func (s *State) FindLease(id record.LeaseID) *Lease { return s.leases.Find(id) }
 
 // AddLease takes a new lease, or the tombstone of a release, into the state.
-func (s *State) AddLease(l *Lease) {
+func (s *State) AddLease(one record.Lease) {
+	l := &Lease{Lease: one}
 	s.leases.Insert(l)
 	s.queueLease(l)
 	s.TouchLease(l)
@@ -189,7 +108,7 @@ func (s *State) FirstToForget() (*Lease, bucket.Instant) {
 }
 
 // KeyOf is what a charge was taken from: nil where it is gone, or as never seen.
-func (s *State) KeyOf(c *Charge) (*Limit, *Key) {
+func (s *State) KeyOf(c *record.Charge) (*Limit, *Key) {
 	lim := s.limitsByID[c.LimitID]
 	if lim == nil {
 		return nil, nil
@@ -238,6 +157,6 @@ func (s *State) sealLease(l *Lease) {
 		return
 	}
 	l.touched = false
-	l.digest = l.sum()
+	l.digest = l.Sum()
 	s.sum += l.digest
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/store"
 )
 
@@ -18,7 +19,7 @@ type Limit struct {
 	// passed counts keys by the version that they have passed.
 	passed map[uint32]int
 	// counted are what leases share.
-	counted []*Counted
+	counted []*record.Counted
 	place   int32
 	touched bool
 	digest  uint64
@@ -42,13 +43,13 @@ func (l *Limit) FirstDue() (*Key, bucket.Instant) {
 }
 
 // Counted is the name of a dimension for the leases of it.
-func (l *Limit) Counted(d *lineage.Dimension) *Counted {
+func (l *Limit) Counted(d *lineage.Dimension) *record.Counted {
 	for _, c := range l.counted {
 		if c.DimensionID == d.ID {
 			return c
 		}
 	}
-	c := &Counted{LimitID: l.ID, DimensionID: d.ID, Limit: l.Name, Dimension: d.Spec.GetName()}
+	c := &record.Counted{LimitID: l.ID, DimensionID: d.ID, Limit: l.Name, Dimension: d.Spec.GetName()}
 	l.counted = append(l.counted, c)
 	return c
 }

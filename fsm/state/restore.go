@@ -8,7 +8,10 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // restoring is a state in the making.
@@ -21,38 +24,39 @@ type restoring struct {
 	rank    int
 	records uint64
 	// shared are the names that leases share, as when they were granted.
-	shared map[Counted]*Counted
+	shared record.Names
 	ended  bool
 }
 
-// Restore reads what Snapshot.WriteTo wrote. The error is ErrNewerVersion or
-// ErrCorrupt, or that of the reader. Nothing is believed: memory is taken as data
-// arrives, every record is checked, and in the end the sum of the file and the
+// Restore reads what Snapshot.WriteTo wrote. The error is frames.ErrNewerVersion
+// or frames.ErrCorrupt, or that of the reader. Nothing is believed: memory is taken as
+// data arrives, every record is checked, and in the end the sum of the file and the
 // state hash must be right.
 func Restore(source io.Reader) (*State, error) {
-	in := newRecordReader(source)
+	in := frames.NewReader(source)
 	r, err := readRecords(in)
 	if err != nil {
 		return nil, err
 	}
-	if err := in.readSum(); err != nil {
+	if err := in.ReadSum(); err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	r.Seal()
 	if hash := r.Hash(); hash != r.header.GetHash() {
-		return nil, fmt.Errorf("read snapshot: the state hash is %016x, not %016x: %w", hash, r.header.GetHash(), ErrCorrupt)
+		return nil, fmt.Errorf("read snapshot: the state hash is %016x, not %016x: %w",
+			hash, r.header.GetHash(), frames.ErrCorrupt)
 	}
 	return r.State, nil
 }
 
 // readRecords reads everything but the sum.
-func readRecords(in *recordReader) (*restoring, error) {
-	if err := in.readHead(); err != nil {
+func readRecords(in *frames.Reader) (*restoring, error) {
+	if err := in.ReadHead(); err != nil {
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
-	r := &restoring{State: New(), shared: make(map[Counted]*Counted)}
+	r := &restoring{State: New(), shared: make(record.Names)}
 	for !r.ended {
-		record, err := in.read()
+		record, err := in.Read()
 		if err == nil {
 			err = r.add(record)
 		}
@@ -104,10 +108,10 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 	case *logv1.SnapshotRecord_Trailer:
 		rank, add = rankTrailer, func() error { return r.addTrailer(kind.Trailer) }
 	default:
-		return corrupt("no kind that is known")
+		return frames.Corrupt("no kind that is known")
 	}
 	if rank < r.rank || (rank == rankHeader) != (r.rank == 0) {
-		return corrupt("kind %d after kind %d", rank, r.rank)
+		return frames.Corrupt("kind %d after kind %d", rank, r.rank)
 	}
 	if rank > rankBudget && r.rank <= rankBudget {
 		r.SetBudgets(r.budgets)
@@ -117,18 +121,18 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 }
 
 func (r *restoring) addHeader(h *logv1.SnapshotHeader) error {
-	caps, err := CheckCaps(h.GetCaps())
+	caps, err := check.Caps(h.GetCaps())
 	switch {
 	case err != nil:
-		return corrupt("%v", err)
+		return frames.Corrupt("%v", err)
 	case !proto.Equal(caps, h.GetCaps()):
-		return corrupt("caps are left out")
-	case h.GetClusterId() != "" && !IsClusterID(h.GetClusterId()):
-		return corrupt("cluster id %q", Clip(h.GetClusterId()))
-	case h.GetNow() < 0 || h.GetNow() > int64(LastInstant):
-		return corrupt("now %d: must be from 0 to %d", h.GetNow(), LastInstant)
+		return frames.Corrupt("caps are left out")
+	case h.GetClusterId() != "" && !check.IsClusterID(h.GetClusterId()):
+		return frames.Corrupt("cluster id %q", check.Clip(h.GetClusterId()))
+	case h.GetNow() < 0 || h.GetNow() > int64(check.LastInstant):
+		return frames.Corrupt("now %d: must be from 0 to %d", h.GetNow(), check.LastInstant)
 	case h.GetNextLimit() == 0:
-		return corrupt("next limit 0")
+		return frames.Corrupt("next limit 0")
 	}
 	r.header = h
 	r.ClusterID, r.Caps, r.Index = h.GetClusterId(), caps, h.GetIndex()
@@ -141,33 +145,33 @@ func (r *restoring) addLimit(saved *logv1.SnapshotLimit) error {
 	l, err := lineage.Load(saved, r.Now)
 	switch {
 	case err != nil:
-		return corrupt("%v", err)
+		return frames.Corrupt("%v", err)
 	case l.ID >= r.nextLimit || r.limitsByID[l.ID] != nil || r.limits[l.Name] != nil:
-		return corrupt("limit %d, %q: is there twice or beyond %d", l.ID, l.Name, r.nextLimit)
+		return frames.Corrupt("limit %d, %q: is there twice or beyond %d", l.ID, l.Name, r.nextLimit)
 	case int64(len(r.limits)) >= r.Caps.GetLimits():
-		return corrupt("more than %d limits", r.Caps.GetLimits())
+		return frames.Corrupt("more than %d limits", r.Caps.GetLimits())
 	}
 	r.AddLimit(l)
 	return nil
 }
 
 func (r *restoring) addBudget(b *logv1.RetryBudget) error {
-	if err := CheckBudget(b); err != nil {
-		return corrupt("%v", err)
+	if err := check.Budget(b); err != nil {
+		return frames.Corrupt("%v", err)
 	}
 	if n := len(r.budgets); int64(n) >= r.Caps.GetLimits() || n > 0 && r.budgets[n-1].GetName() >= b.GetName() {
-		return corrupt("retry budget %q: out of order, or more than %d", b.GetName(), r.Caps.GetLimits())
+		return frames.Corrupt("retry budget %q: out of order, or more than %d", b.GetName(), r.Caps.GetLimits())
 	}
 	r.budgets = append(r.budgets, b)
 	return nil
 }
 
 func (r *restoring) addNode(n *logv1.NodeRecord) error {
-	if err := CheckNode(n); err != nil {
-		return corrupt("%v", err)
+	if err := check.Node(n); err != nil {
+		return frames.Corrupt("%v", err)
 	}
-	if _, found := r.FindNode(n.GetRaftId()); found || len(r.nodes) >= MaxNodes {
-		return corrupt("node %q: is there twice, or more than %d", Clip(n.GetRaftId()), MaxNodes)
+	if _, found := r.FindNode(n.GetRaftId()); found || len(r.nodes) >= check.MaxNodes {
+		return frames.Corrupt("node %q: is there twice, or more than %d", check.Clip(n.GetRaftId()), check.MaxNodes)
 	}
 	r.SetNode(n)
 	return nil
@@ -176,7 +180,7 @@ func (r *restoring) addNode(n *logv1.NodeRecord) error {
 func (r *restoring) addRevision(saved *logv1.SnapshotRevision) error {
 	last := len(r.history.list) - 1
 	if last >= 0 && r.history.list[last].Revision >= saved.GetRevision() || saved.GetRevision() > r.Revision {
-		return corrupt("revision %d: out of order, or beyond %d", saved.GetRevision(), r.Revision)
+		return frames.Corrupt("revision %d: out of order, or beyond %d", saved.GetRevision(), r.Revision)
 	}
 	r.Remember(&Revision{
 		Revision: saved.GetRevision(), Now: bucket.Instant(saved.GetNow()), Wall: saved.GetWall(),
@@ -188,25 +192,26 @@ func (r *restoring) addRevision(saved *logv1.SnapshotRevision) error {
 func (r *restoring) addKey(saved *logv1.SnapshotKey) error {
 	lim := r.limitsByID[saved.GetLimit()]
 	if lim == nil {
-		return corrupt("key of limit %d, which there is not", saved.GetLimit())
+		return frames.Corrupt("key of limit %d, which there is not", saved.GetLimit())
 	}
 	v := lim.At(saved.GetPassed())
 	switch {
 	case v == nil || len(v.Dimensions) != len(saved.GetBuckets()):
-		return corrupt("key of limit %q: %d buckets of version %d", lim.Name, len(saved.GetBuckets()), saved.GetPassed())
-	case len(saved.GetName()) > MaxKey || !Printable(saved.GetName()):
-		return corrupt("key of limit %q: %q is no key", lim.Name, Clip(saved.GetName()))
+		return frames.Corrupt("key of limit %q: %d buckets of version %d",
+			lim.Name, len(saved.GetBuckets()), saved.GetPassed())
+	case len(saved.GetName()) > check.MaxKey || !check.Printable(saved.GetName()):
+		return frames.Corrupt("key of limit %q: %q is no key", lim.Name, check.Clip(saved.GetName()))
 	case int64(r.keys.Len()) >= r.Caps.GetKeys()+int64(len(r.limits)):
-		return corrupt("more than %d keys", r.Caps.GetKeys())
+		return frames.Corrupt("more than %d keys", r.Caps.GetKeys())
 	case r.FindKey(lim.ID, saved.GetName()) != nil:
-		return corrupt("key %q of limit %q: is there twice", Clip(saved.GetName()), lim.Name)
+		return frames.Corrupt("key %q of limit %q: is there twice", check.Clip(saved.GetName()), lim.Name)
 	}
 	k := &Key{Name: saved.GetName(), LimitID: lim.ID, Passed: saved.GetPassed()}
 	k.hold(make([]lineage.Held, len(v.Dimensions)))
 	for i, b := range saved.GetBuckets() {
 		var err error
 		if k.Held(i).Bucket, err = lineage.LoadBucket(v.Dimensions[i].Shape, b, r.Now); err != nil {
-			return corrupt("key %q of limit %q: %v", Clip(k.Name), lim.Name, err)
+			return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
 		}
 	}
 	r.insertKey(lim, k)
@@ -215,7 +220,7 @@ func (r *restoring) addKey(saved *logv1.SnapshotKey) error {
 
 func (r *restoring) addTrailer(t *logv1.SnapshotTrailer) error {
 	if t.GetRecords() != r.records {
-		return corrupt("%d records instead of %d", r.records, t.GetRecords())
+		return frames.Corrupt("%d records instead of %d", r.records, t.GetRecords())
 	}
 	r.ended = true
 	return nil

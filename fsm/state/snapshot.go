@@ -4,6 +4,7 @@ import (
 	"io"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/store"
 )
@@ -54,37 +55,37 @@ func (s *Snapshot) Release() { *s = Snapshot{header: s.header} }
 // WriteTo writes the snapshot. It may run beside everything that the state's
 // owner does.
 func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
-	out := newRecordWriter(w)
-	out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Header{Header: s.header}})
+	out := frames.NewWriter(w)
+	out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Header{Header: s.header}})
 	for _, l := range s.lineages {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Limit{Limit: l.Save()}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Limit{Limit: l.Save()}})
 	}
 	for _, b := range s.budgets {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Budget{Budget: b}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Budget{Budget: b}})
 	}
 	for _, n := range s.nodes {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Node{Node: n}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Node{Node: n}})
 	}
 	for _, r := range s.history {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Revision{Revision: saveRevision(r)}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Revision{Revision: saveRevision(r)}})
 	}
 	s.writeKeys(out)
 	for l := range s.leases.All() {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Lease{Lease: saveLease(l)}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Lease{Lease: l.Save()}})
 	}
 	for c := range s.clients.All() {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Client{Client: saveClient(c)}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Client{Client: saveClient(c)}})
 	}
 	for r := range s.reports.All() {
-		out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Report{Report: saveReport(r)}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Report{Report: r.Save()}})
 	}
-	trailer := &logv1.SnapshotTrailer{Records: out.records}
-	out.write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})
-	return out.close()
+	trailer := &logv1.SnapshotTrailer{Records: out.Records}
+	out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})
+	return out.Close()
 }
 
 // writeKeys uses one message for a million keys.
-func (s *Snapshot) writeKeys(out *recordWriter) {
+func (s *Snapshot) writeKeys(out *frames.Writer) {
 	byID := make(map[uint32]*lineage.Lineage, len(s.lineages))
 	for _, l := range s.lineages {
 		byID[l.ID] = l
@@ -97,7 +98,7 @@ func (s *Snapshot) writeKeys(out *recordWriter) {
 		for i := range byID[k.LimitID].At(k.Passed).Dimensions {
 			one.Buckets = append(one.Buckets, lineage.SaveBucket(&k.Held(i).Bucket))
 		}
-		out.write(record)
+		out.Write(record)
 	}
 }
 
@@ -105,24 +106,6 @@ func saveRevision(r *Revision) *logv1.SnapshotRevision {
 	return &logv1.SnapshotRevision{
 		Revision: r.Revision, Now: int64(r.Now), Wall: r.Wall, Author: r.Author, Changes: r.Changes,
 	}
-}
-
-func saveLease(l *Lease) *logv1.SnapshotLease {
-	saved := &logv1.SnapshotLease{
-		Id: l.ID[:], Owner: l.Owner, Client: l.Client, State: l.State, Unknown: l.Unknown,
-		Content: l.Content, Settled: l.Settled, Renewed: l.Renewed, Sequence: l.Sequence,
-		SpendUntil: int64(l.SpendUntil), SettleUntil: int64(l.SettleUntil), ForgetAt: int64(l.ForgetAt),
-		Charges: make([]*logv1.SnapshotCharge, len(l.Charges)),
-	}
-	for i := range l.Charges {
-		c := &l.Charges[i]
-		saved.Charges[i] = &logv1.SnapshotCharge{
-			Limit: c.LimitID, Dimension: c.DimensionID, LimitName: c.Limit, DimensionName: c.Dimension,
-			Key: c.KeyName, Amount: c.Amount, Class: c.Class, Took: c.Took, TookUnit: c.TookUnit,
-			Refundable: c.Refundable, Used: c.Used, Refunded: c.Refunded, Excess: c.Excess, WrittenOff: c.WrittenOff,
-		}
-	}
-	return saved
 }
 
 func saveClient(c *Client) *logv1.SnapshotClient {
@@ -136,13 +119,4 @@ func saveClient(c *Client) *logv1.SnapshotClient {
 		saved.Sources = append(saved.Sources, source)
 	}
 	return saved
-}
-
-func saveReport(r *Report) *logv1.SnapshotReport {
-	return &logv1.SnapshotReport{
-		Session: r.ID.Session[:], Owner: r.ID.Owner, Client: r.Client, At: int64(r.At), ForgetAt: int64(r.ForgetAt),
-		Count: &logv1.AdmittedCount{
-			Limit: r.ID.Limit, Key: r.ID.Key, Dimension: r.ID.Dimension, Class: r.ID.Class, Tokens: r.Tokens,
-		},
-	}
 }

@@ -18,7 +18,9 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/store"
 )
 
@@ -45,9 +47,9 @@ type State struct {
 	history    history
 
 	keys    *store.Table[keyID, Key, *Key]
-	leases  *store.Table[LeaseID, Lease, *Lease]
+	leases  *store.Table[record.LeaseID, Lease, *Lease]
 	clients *store.Table[string, Client, *Client]
-	reports *store.Table[ReportID, Report, *Report]
+	reports *store.Table[record.ReportID, Report, *Report]
 
 	dueLimits  store.Queue[*Limit]
 	openLeases store.Queue[*Lease]
@@ -72,14 +74,14 @@ const (
 // New is the state of a cluster that has not formed: empty, with DefaultCaps.
 func New() *State {
 	return &State{
-		Caps:       DefaultCaps(),
+		Caps:       check.DefaultCaps(),
 		nextLimit:  1,
 		limits:     make(map[string]*Limit),
 		limitsByID: make(map[uint32]*Limit),
 		keys:       store.NewTable[keyID, Key](keyShards),
-		leases:     store.NewTable[LeaseID, Lease](leaseShards),
+		leases:     store.NewTable[record.LeaseID, Lease](leaseShards),
 		clients:    store.NewTable[string, Client](clientShards),
-		reports:    store.NewTable[ReportID, Report](reportShards),
+		reports:    store.NewTable[record.ReportID, Report](reportShards),
 	}
 }
 
@@ -120,13 +122,13 @@ func (s *State) Recount() uint64 {
 		sum += k.sum(s.limitsByID[k.LimitID].At(k.Passed))
 	}
 	for l := range s.leases.All() {
-		sum += l.sum()
+		sum += l.Sum()
 	}
 	for c := range s.clients.All() {
 		sum += c.sum()
 	}
 	for r := range s.reports.All() {
-		sum += r.sum()
+		sum += r.Sum()
 	}
 	return sum
 }

@@ -13,6 +13,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/fsmtest"
 	"github.com/quorlease/quorlease/fsm/state"
 )
@@ -80,7 +81,7 @@ func TestDamagedSnapshotsAreCorrupt(t *testing.T) {
 	check := func(name string, data []byte) {
 		t.Helper()
 		_, err := state.Restore(bytes.NewReader(data))
-		if !errors.Is(err, state.ErrCorrupt) && !errors.Is(err, state.ErrNewerVersion) {
+		if !errors.Is(err, frames.ErrCorrupt) && !errors.Is(err, frames.ErrNewerVersion) {
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
@@ -95,8 +96,8 @@ func TestDamagedSnapshotsAreCorrupt(t *testing.T) {
 	check("one more", append(bytes.Clone(good), 0))
 	newer := bytes.Clone(good)
 	newer[8]++
-	if _, err := state.Restore(bytes.NewReader(newer)); !errors.Is(err, state.ErrNewerVersion) {
-		t.Errorf("version %d: %v, want %v", newer[8], err, state.ErrNewerVersion)
+	if _, err := state.Restore(bytes.NewReader(newer)); !errors.Is(err, frames.ErrNewerVersion) {
+		t.Errorf("version %d: %v, want %v", newer[8], err, frames.ErrNewerVersion)
 	}
 }
 
@@ -106,7 +107,7 @@ func TestDiskErrorsAreThemselves(t *testing.T) {
 	m, good := lived(t, 40)
 	broken := errors.New("the disk is gone")
 	reader := io.MultiReader(bytes.NewReader(good[:len(good)/2]), iotest.ErrReader(broken))
-	if _, err := state.Restore(reader); !errors.Is(err, broken) || errors.Is(err, state.ErrCorrupt) {
+	if _, err := state.Restore(reader); !errors.Is(err, broken) || errors.Is(err, frames.ErrCorrupt) {
 		t.Errorf("read: %v, want %v", err, broken)
 	}
 	for n := range 3 {
@@ -140,15 +141,15 @@ func TestLengthsAreClaims(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	_, err := state.Restore(bytes.NewReader(append(claim, 1, 2, 3)))
 	runtime.ReadMemStats(&after)
-	if !errors.Is(err, state.ErrCorrupt) {
-		t.Errorf("%v, want %v", err, state.ErrCorrupt)
+	if !errors.Is(err, frames.ErrCorrupt) {
+		t.Errorf("%v, want %v", err, frames.ErrCorrupt)
 	}
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 		t.Errorf("%d bytes were allocated for a file of %d", took, len(claim)+3)
 	}
 	for _, size := range [][]byte{{0x81, 0x80, 0x80, 0x08}, {0xff, 0xff, 0xff, 0xff, 0xff, 0x01}} {
-		if _, err := state.Restore(bytes.NewReader(append(good[:9:9], size...))); !errors.Is(err, state.ErrCorrupt) {
-			t.Errorf("length %x: %v, want %v", size, err, state.ErrCorrupt)
+		if _, err := state.Restore(bytes.NewReader(append(good[:9:9], size...))); !errors.Is(err, frames.ErrCorrupt) {
+			t.Errorf("length %x: %v, want %v", size, err, frames.ErrCorrupt)
 		}
 	}
 }

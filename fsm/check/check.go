@@ -1,4 +1,7 @@
-package state
+// Package check says whether names, numbers and records that came from outside may
+// be kept (G10). Operations are checked by it, and so are snapshots, which may come
+// from anywhere. It is pure.
+package check
 
 import (
 	"fmt"
@@ -14,8 +17,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/window"
 )
 
-// Bounds of what the state holds. Operations are checked against them, and so are
-// snapshots, which may come from anywhere (G10).
+// Bounds of what the state holds.
 const (
 	// MaxKey is the longest key, in bytes.
 	MaxKey = 512
@@ -51,8 +53,8 @@ func DefaultCaps() *logv1.Caps {
 	return &logv1.Caps{Keys: 1_000_000, Leases: 1_000_000, Limits: 10_000, Clients: 100_000}
 }
 
-// CheckCaps fills in what is left out. The error is a *FieldError.
-func CheckCaps(caps *logv1.Caps) (*logv1.Caps, error) {
+// Caps fills in what is left out. The error is a *FieldError.
+func Caps(caps *logv1.Caps) (*logv1.Caps, error) {
 	full := DefaultCaps()
 	for _, one := range []struct {
 		field string
@@ -80,9 +82,9 @@ func IsClusterID(id string) bool {
 	return len(id) == 32 && strings.Trim(id, "0123456789abcdef") == ""
 }
 
-// CheckText bounds a name that people chose: valid UTF-8 without control
+// Text bounds a name that people chose: valid UTF-8 without control
 // characters. The error is a *FieldError.
-func CheckText(field, text string, least, most int) error {
+func Text(field, text string, least, most int) error {
 	if len(text) < least || len(text) > most {
 		return bad(field, "%d bytes: must be from %d to %d", len(text), least, most)
 	}
@@ -123,9 +125,9 @@ func Clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-// CheckBudget says whether a retry budget can be used. The error is a
+// Budget says whether a retry budget can be used. The error is a
 // *FieldError.
-func CheckBudget(b *logv1.RetryBudget) error {
+func Budget(b *logv1.RetryBudget) error {
 	star := strings.IndexByte(b.GetClient(), '*')
 	switch {
 	case !lineage.IsName(b.GetName()):
@@ -149,10 +151,10 @@ func CheckBudget(b *logv1.RetryBudget) error {
 	return nil
 }
 
-// CheckNode says whether a member's record can be kept. The error is a
+// Node says whether a member's record can be kept. The error is a
 // *FieldError.
-func CheckNode(n *logv1.NodeRecord) error {
-	if err := CheckText("node.raft_id", n.GetRaftId(), 1, MaxText); err != nil {
+func Node(n *logv1.NodeRecord) error {
+	if err := Text("node.raft_id", n.GetRaftId(), 1, MaxText); err != nil {
 		return err
 	}
 	for _, one := range []struct{ field, text string }{
@@ -162,16 +164,16 @@ func CheckNode(n *logv1.NodeRecord) error {
 		{"node.http", n.GetHttp()},
 		{"node.version", n.GetVersion()},
 	} {
-		if err := CheckText(one.field, one.text, 0, MaxText); err != nil {
+		if err := Text(one.field, one.text, 0, MaxText); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// CheckCount says whether a count of a report can be booked or kept, as far as
+// Count says whether a count of a report can be booked or kept, as far as
 // that can be seen without the state. The error is a *FieldError.
-func CheckCount(c *logv1.AdmittedCount) error {
+func Count(c *logv1.AdmittedCount) error {
 	switch {
 	case !lineage.IsName(c.GetLimit()):
 		return bad("limit", "%q: is no name of a limit", Clip(c.GetLimit()))
@@ -182,5 +184,5 @@ func CheckCount(c *logv1.AdmittedCount) error {
 	case c.GetTokens() < 1 || c.GetTokens() > bucket.MaxTokens:
 		return bad("tokens", "%d: must be from 1 to %d", c.GetTokens(), int64(bucket.MaxTokens))
 	}
-	return CheckText("key", c.GetKey(), 0, MaxKey)
+	return Text("key", c.GetKey(), 0, MaxKey)
 }

@@ -1,4 +1,8 @@
-package state
+// Package frames reads and writes the stream that a snapshot is: a magic word with
+// a version, then records, each with its length before it as a varint, then the
+// SHA-256 of all that. It says nothing of what the records mean. A Writer and a
+// Reader are for one goroutine.
+package frames
 
 import (
 	"bufio"
@@ -25,8 +29,6 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 )
 
-// A snapshot is a magic word with a version, then records, each with its length
-// before it as a varint, then the SHA-256 of all that.
 const (
 	snapshotMagic   = "QUORLEAS"
 	snapshotVersion = 1
@@ -36,29 +38,32 @@ const (
 	ioBuffer  = 64 << 10
 )
 
-func corrupt(format string, values ...any) error {
+// Corrupt is an ErrCorrupt that says what is wrong.
+func Corrupt(format string, values ...any) error {
 	return fmt.Errorf("%s: %w", fmt.Sprintf(format, values...), ErrCorrupt)
 }
 
-// recordWriter frames records, and keeps the first error.
-type recordWriter struct {
+// Writer frames records, and keeps the first error.
+type Writer struct {
 	target  io.Writer
 	out     *bufio.Writer
 	hash    hash.Hash
 	buffer  []byte
 	written int64
-	records uint64
+	// Records counts what was written.
+	Records uint64
 	err     error
 }
 
-func newRecordWriter(w io.Writer) *recordWriter {
-	r := &recordWriter{target: w, hash: sha256.New()}
+// NewWriter begins a stream.
+func NewWriter(w io.Writer) *Writer {
+	r := &Writer{target: w, hash: sha256.New()}
 	r.out = bufio.NewWriterSize(io.MultiWriter(w, r.hash), ioBuffer)
 	r.put(append([]byte(snapshotMagic), snapshotVersion))
 	return r
 }
 
-func (r *recordWriter) put(data []byte) {
+func (r *Writer) put(data []byte) {
 	if r.err != nil {
 		return
 	}
@@ -67,23 +72,24 @@ func (r *recordWriter) put(data []byte) {
 	r.err = err
 }
 
-func (r *recordWriter) write(record *logv1.SnapshotRecord) {
+// Write adds a record. The first error is kept for Close.
+func (r *Writer) Write(record *logv1.SnapshotRecord) {
 	if r.err != nil {
 		return
 	}
 	size := proto.Size(record)
 	if size > maxRecord {
-		r.err = fmt.Errorf("record %d has %d bytes, at most %d", r.records, size, maxRecord)
+		r.err = fmt.Errorf("record %d has %d bytes, at most %d", r.Records, size, maxRecord)
 		return
 	}
 	r.buffer = binary.AppendUvarint(r.buffer[:0], uint64(size))
 	r.buffer, r.err = proto.MarshalOptions{UseCachedSize: true}.MarshalAppend(r.buffer, record)
 	r.put(r.buffer)
-	r.records++
+	r.Records++
 }
 
-// close writes the sum, which is not part of itself.
-func (r *recordWriter) close() (int64, error) {
+// Close writes the sum, which is not part of itself.
+func (r *Writer) Close() (int64, error) {
 	if r.err == nil {
 		r.err = r.out.Flush()
 	}
@@ -95,40 +101,43 @@ func (r *recordWriter) close() (int64, error) {
 	return r.written, r.err
 }
 
-// recordReader takes records out of a stream.
-type recordReader struct {
+// Reader takes records out of a stream.
+type Reader struct {
 	in     *bufio.Reader
 	hash   hash.Hash
 	buffer []byte
 }
 
-func newRecordReader(source io.Reader) *recordReader {
-	return &recordReader{in: bufio.NewReaderSize(source, ioBuffer), hash: sha256.New()}
+// NewReader reads a stream from its beginning.
+func NewReader(source io.Reader) *Reader {
+	return &Reader{in: bufio.NewReaderSize(source, ioBuffer), hash: sha256.New()}
 }
 
-func (r *recordReader) readHead() error {
+// ReadHead reads the magic word and the version.
+func (r *Reader) ReadHead() error {
 	if err := r.fill(len(snapshotMagic) + 1); err != nil {
 		return err
 	}
 	if !bytes.HasPrefix(r.buffer, []byte(snapshotMagic)) {
-		return corrupt("it does not begin with %s", snapshotMagic)
+		return Corrupt("it does not begin with %s", snapshotMagic)
 	}
 	switch version := r.buffer[len(snapshotMagic)]; {
 	case version > snapshotVersion:
 		return fmt.Errorf("version %d, this program reads up to %d: %w", version, snapshotVersion, ErrNewerVersion)
 	case version < snapshotVersion:
-		return corrupt("version %d", version)
+		return Corrupt("version %d", version)
 	}
 	return nil
 }
 
-func (r *recordReader) read() (*logv1.SnapshotRecord, error) {
+// Read reads the next record. It does not know which one is the last.
+func (r *Reader) Read() (*logv1.SnapshotRecord, error) {
 	size, err := r.size()
 	if err != nil {
 		return nil, err
 	}
 	if size > maxRecord {
-		return nil, corrupt("%d bytes, at most %d", size, maxRecord)
+		return nil, Corrupt("%d bytes, at most %d", size, maxRecord)
 	}
 	r.buffer = binary.AppendUvarint(r.buffer[:0], size)
 	r.hash.Write(r.buffer)
@@ -137,13 +146,13 @@ func (r *recordReader) read() (*logv1.SnapshotRecord, error) {
 	}
 	record := &logv1.SnapshotRecord{}
 	if err := proto.Unmarshal(r.buffer, record); err != nil {
-		return nil, corrupt("%v", err)
+		return nil, Corrupt("%v", err)
 	}
 	return record, nil
 }
 
 // size reads a length. The largest record has one of four bytes.
-func (r *recordReader) size() (size uint64, err error) {
+func (r *Reader) size() (size uint64, err error) {
 	for shift := 0; shift < 35; shift += 7 {
 		b, err := r.in.ReadByte()
 		if err != nil {
@@ -154,12 +163,12 @@ func (r *recordReader) size() (size uint64, err error) {
 			return size, nil
 		}
 	}
-	return 0, corrupt("a length of more than five bytes")
+	return 0, Corrupt("a length of more than five bytes")
 }
 
 // fill reads the next n bytes. A length is only a claim: memory grows with what
 // has arrived.
-func (r *recordReader) fill(n int) error {
+func (r *Reader) fill(n int) error {
 	if err := r.take(n); err != nil {
 		return err
 	}
@@ -167,7 +176,7 @@ func (r *recordReader) fill(n int) error {
 	return nil
 }
 
-func (r *recordReader) take(n int) error {
+func (r *Reader) take(n int) error {
 	r.buffer = r.buffer[:0]
 	for len(r.buffer) < n {
 		have, step := len(r.buffer), min(ioBuffer, n-len(r.buffer))
@@ -179,17 +188,17 @@ func (r *recordReader) take(n int) error {
 	return nil
 }
 
-// readSum checks the sum, and that nothing comes after it.
-func (r *recordReader) readSum() error {
+// ReadSum checks the sum, and that nothing comes after it.
+func (r *Reader) ReadSum() error {
 	want := r.hash.Sum(nil)
 	if err := r.take(len(want)); err != nil {
 		return err
 	}
 	if !bytes.Equal(want, r.buffer) {
-		return corrupt("the checksum differs")
+		return Corrupt("the checksum differs")
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
-		return corrupt("there is more after the end")
+		return Corrupt("there is more after the end")
 	}
 	return nil
 }
@@ -198,7 +207,7 @@ func (r *recordReader) readSum() error {
 // itself.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return corrupt("it ends too early")
+		return Corrupt("it ends too early")
 	}
 	return err
 }

@@ -1,10 +1,20 @@
-package fsm
+package lease
 
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
+
+// maxUsages bounds what one operation names.
+const maxUsages = 64
+
+// tagUsage keeps the digests of usages apart from others. It is kept with
+// leases: never change it.
+const tagUsage = 103
 
 // match finds the charges of the lease that a list of usages speaks of. Each
 // usage must speak of one at least, and no two of the same.
@@ -14,11 +24,12 @@ func match(l *state.Lease, usages []*logv1.Usage) (reported, error) {
 		used[i] = unnamed
 	}
 	if len(usages) > maxUsages {
-		return used, badField("used", "%d: must be at most %d", len(usages), maxUsages)
+		return used, refuse.Field("used", "%d: must be at most %d", len(usages), maxUsages)
 	}
 	for i, u := range usages {
 		if u.GetUsed() < 0 || u.GetUsed() > bucket.MaxTokens {
-			return used, badField(at("used", i, "used"), "%d: must be from 0 to %d", u.GetUsed(), int64(bucket.MaxTokens))
+			return used, refuse.Field(refuse.At("used", i, "used"),
+				"%d: must be from 0 to %d", u.GetUsed(), int64(bucket.MaxTokens))
 		}
 		found := false
 		for j := range l.Charges {
@@ -27,14 +38,15 @@ func match(l *state.Lease, usages []*logv1.Usage) (reported, error) {
 			}
 			found = true
 			if used[j] != unnamed {
-				return used, badField(at("used", i, "dimension"), "%q: its charge of limit %q is named twice",
-					state.Clip(u.GetDimension()), l.Charges[j].Limit)
+				return used, refuse.Field(refuse.At("used", i, "dimension"), "%q: its charge of limit %q is named twice",
+					check.Clip(u.GetDimension()), l.Charges[j].Limit)
 			}
 			used[j] = u.GetUsed()
 		}
 		if !found {
-			return used, badField(at("used", i, "dimension"), "%q of limit %q and key %q: the lease has no such charge",
-				state.Clip(u.GetDimension()), state.Clip(u.GetLimit()), state.Clip(u.GetKey()))
+			return used, refuse.Field(refuse.At("used", i, "dimension"),
+				"%q of limit %q and key %q: the lease has no such charge",
+				check.Clip(u.GetDimension()), check.Clip(u.GetLimit()), check.Clip(u.GetKey()))
 		}
 	}
 	return used, nil
@@ -42,7 +54,7 @@ func match(l *state.Lease, usages []*logv1.Usage) (reported, error) {
 
 // speaksOf: without limit and key a usage is about every charge of its
 // dimension.
-func speaksOf(u *logv1.Usage, c *state.Charge) bool {
+func speaksOf(u *logv1.Usage, c *record.Charge) bool {
 	if u.GetDimension() != c.Dimension {
 		return false
 	}

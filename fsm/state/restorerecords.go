@@ -1,0 +1,34 @@
+package state
+
+import (
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/frames"
+	"github.com/quorlease/quorlease/fsm/record"
+)
+
+func (r *restoring) addLease(saved *logv1.SnapshotLease) error {
+	l, err := record.LoadLease(saved, r.shared)
+	switch {
+	case err != nil:
+		return err
+	case r.FindLease(l.ID) != nil || int64(r.leases.Len()) >= r.Caps.GetLeases():
+		return frames.Corrupt("lease %x: is there twice, or more than %d", l.ID, r.Caps.GetLeases())
+	}
+	r.AddLease(l)
+	return nil
+}
+
+func (r *restoring) addReport(saved *logv1.SnapshotReport) error {
+	one, err := record.LoadReport(saved, r.Now)
+	switch {
+	case err != nil:
+		return err
+	case r.reports.Find(one.ID) != nil || r.reports.Len() >= MaxReports:
+		return frames.Corrupt("report of session %x: is there twice, or more than %d", one.ID.Session, MaxReports)
+	}
+	kept := &Report{Report: one}
+	r.reports.Insert(kept)
+	r.dueReports.Set(kept, int64(kept.ForgetAt))
+	r.touchReport(kept)
+	return nil
+}
