@@ -1,0 +1,106 @@
+package storm
+
+// Measure is what a figure measures.
+type Measure string
+
+// The measures. Scenarios that are seen beside one another share them.
+const (
+	Attempts       Measure = "attempts"
+	Done           Measure = "done"
+	PerDone        Measure = "attempts_per_done"
+	RefusedPart    Measure = "refused_percent"
+	FullAttempts   Measure = "attempts_full_bucket"
+	FullDone       Measure = "done_full_bucket"
+	EmptyAttempts  Measure = "attempts_empty_bucket"
+	EmptyDone      Measure = "done_empty_bucket"
+	SecondPerDone  Measure = "attempts_per_done_second_bucket"
+	LivePart       Measure = "live_done_percent"
+	SecondLivePart Measure = "live_done_second_bucket_percent"
+	LiveP50        Measure = "live_wait_p50_s"
+	LiveP99        Measure = "live_wait_p99_s"
+	LiveMax        Measure = "live_wait_max_s"
+	BacklogTime    Measure = "backlog_minutes"
+	BacklogRate    Measure = "backlog_per_minute"
+	InputMean      Measure = "input_tokens_per_minute"
+	InputPart      Measure = "input_percent"
+	OutputPart     Measure = "output_percent"
+	InputWorst     Measure = "input_tokens_worst_minute"
+	ProviderNo     Measure = "refused_by_provider"
+	HerdFixed      Measure = "herd_fixed"
+	HerdJitter     Measure = "herd_jitter"
+	HerdNow        Measure = "herd"
+
+	BatchMinute      Measure = "batch_per_minute"
+	BatchRefused     Measure = "batch_refused"
+	BatchRefusedPart Measure = "batch_refused_percent"
+	LegitRefused     Measure = "legit_refused_percent"
+	Billed           Measure = "billed_refused_tokens"
+	BilledAfter      Measure = "billed_refused_tokens_metered_after"
+
+	Unique          Measure = "unique_done"
+	Executed        Measure = "executed"
+	Duplicates      Measure = "duplicates_executed"
+	OthersP95       Measure = "others_p95_s"
+	OthersP99       Measure = "others_p99_s"
+	QueueMost       Measure = "queue_peak"
+	FallbackCalls   Measure = "fallback_calls"
+	FallbackPart    Measure = "fallback_cost_percent"
+	Circuits        Measure = "circuits_opened"
+	FastFailed      Measure = "fast_failed"
+	SlippedThrough  Measure = "attempts_past_the_circuit"
+	CheckedAttempts Measure = "attempts_circuit_checked_twice"
+)
+
+// names are how figures are called for people.
+var names = map[Measure]struct{ name, unit string }{
+	Attempts:       {"attempts", ""},
+	Done:           {"tasks done", ""},
+	PerDone:        {"attempts for a task done", ""},
+	RefusedPart:    {"attempts refused by the provider", "%"},
+	FullAttempts:   {"attempts, provider with a full bucket", ""},
+	FullDone:       {"tasks done, provider with a full bucket", ""},
+	EmptyAttempts:  {"attempts, provider with an empty bucket", ""},
+	EmptyDone:      {"tasks done, provider with an empty bucket", ""},
+	SecondPerDone:  {"attempts for a task done, bucket of a second", ""},
+	LivePart:       {"live tasks done", "%"},
+	SecondLivePart: {"live tasks done, bucket of a second", "%"},
+	LiveP50:        {"live tasks wait, p50", "s"},
+	LiveP99:        {"live tasks wait, p99", "s"},
+	LiveMax:        {"live tasks wait, longest", "s"},
+	BacklogTime:    {"backlog done after", "min"},
+	BacklogRate:    {"backlog tasks a minute", ""},
+	InputMean:      {"input tokens a minute", ""},
+	InputPart:      {"of the provider's input limit", "%"},
+	OutputPart:     {"of the provider's output limit", "%"},
+	InputWorst:     {"input tokens in the worst minute", ""},
+	ProviderNo:     {"calls refused by the provider", ""},
+	HerdFixed:      {"herd, fixed second", ""},
+	HerdJitter:     {"herd, random up to 2 s", ""},
+	HerdNow:        {"herd of retries", ""},
+
+	BatchMinute:      {"batch requests a minute at the provider", ""},
+	BatchRefused:     {"batch requests refused by the provider", ""},
+	BatchRefusedPart: {"batch requests refused by the provider", "%"},
+	LegitRefused:     {"other teams' requests refused by the provider", "%"},
+	Billed:           {"prompt tokens metered for refused requests", ""},
+	BilledAfter:      {"the same with the meter behind the decision", ""},
+
+	Unique:          {"different jobs done", ""},
+	Executed:        {"jobs executed", ""},
+	Duplicates:      {"of them for the second time", ""},
+	OthersP95:       {"other tenants served within, p95", "s"},
+	OthersP99:       {"other tenants served within, p99", "s"},
+	QueueMost:       {"longest queue", ""},
+	FallbackCalls:   {"with a fallback: calls of it", ""},
+	FallbackPart:    {"with a fallback: its part of the cost", "%"},
+	Circuits:        {"circuits opened", ""},
+	FastFailed:      {"failed at an open circuit", ""},
+	SlippedThrough:  {"attempts past an open circuit", ""},
+	CheckedAttempts: {"attempts, circuit looked at after the wait too", ""},
+
+	"attempts_per_done_fixed": {"attempts for a task done, fixed second", ""},
+	"attempts_per_done_2s":    {"attempts for a task done, random up to 2 s", ""},
+	"attempts_per_done_8s":    {"attempts for a task done, random up to 8 s", ""},
+	"attempts_per_done_60s":   {"attempts for a task done, random up to 60 s", ""},
+	"attempts_per_done_136s":  {"attempts for a task done, random up to 136 s", ""},
+}
