@@ -467,7 +467,9 @@ type SnapshotVersion struct {
 	Starts int64 `protobuf:"varint,4,opt,name=starts,proto3" json:"starts,omitempty"`
 	Ends   int64 `protobuf:"varint,5,opt,name=ends,proto3" json:"ends,omitempty"`
 	// Exact keys in the order of their bytes, then prefixes.
-	Overrides     []*SnapshotOverride `protobuf:"bytes,6,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	Overrides []*SnapshotOverride `protobuf:"bytes,6,rep,name=overrides,proto3" json:"overrides,omitempty"`
+	// Of a quota: how its windows follow one another.
+	Calendar      *Calendar `protobuf:"bytes,7,opt,name=calendar,proto3" json:"calendar,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -540,6 +542,13 @@ func (x *SnapshotVersion) GetEnds() int64 {
 func (x *SnapshotVersion) GetOverrides() []*SnapshotOverride {
 	if x != nil {
 		return x.Overrides
+	}
+	return nil
+}
+
+func (x *SnapshotVersion) GetCalendar() *Calendar {
+	if x != nil {
+		return x.Calendar
 	}
 	return nil
 }
@@ -1854,7 +1863,7 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05limit\x18\x03 \x01(\v2\x17.quorlease.log.v1.LimitR\x05limit\x12\x18\n" +
 	"\adeleted\x18\x06 \x01(\x03R\adeleted\x12%\n" +
 	"\x0enext_dimension\x18\x04 \x01(\rR\rnextDimension\x12=\n" +
-	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\xf2\x01\n" +
+	"\bversions\x18\x05 \x03(\v2!.quorlease.log.v1.SnapshotVersionR\bversions\"\xaa\x02\n" +
 	"\x0fSnapshotVersion\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\rR\x06number\x12\x14\n" +
 	"\x05since\x18\x02 \x01(\x03R\x05since\x12C\n" +
@@ -1863,7 +1872,8 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"dimensions\x12\x16\n" +
 	"\x06starts\x18\x04 \x01(\x03R\x06starts\x12\x12\n" +
 	"\x04ends\x18\x05 \x01(\x03R\x04ends\x12@\n" +
-	"\toverrides\x18\x06 \x03(\v2\".quorlease.log.v1.SnapshotOverrideR\toverrides\"\x9f\x01\n" +
+	"\toverrides\x18\x06 \x03(\v2\".quorlease.log.v1.SnapshotOverrideR\toverrides\x126\n" +
+	"\bcalendar\x18\a \x01(\v2\x1a.quorlease.log.v1.CalendarR\bcalendar\"\x9f\x01\n" +
 	"\x10SnapshotOverride\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12\x16\n" +
 	"\x06prefix\x18\x02 \x01(\bR\x06prefix\x12\x18\n" +
@@ -2020,12 +2030,13 @@ var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*NodeRecord)(nil),        // 19: quorlease.log.v1.NodeRecord
 	(*Caps)(nil),              // 20: quorlease.log.v1.Caps
 	(*Limit)(nil),             // 21: quorlease.log.v1.Limit
-	(*Dimension)(nil),         // 22: quorlease.log.v1.Dimension
-	(*Class)(nil),             // 23: quorlease.log.v1.Class
-	(Kind)(0),                 // 24: quorlease.log.v1.Kind
-	(LeaseState)(0),           // 25: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),       // 26: quorlease.log.v1.LimitChange
-	(*AdmittedCount)(nil),     // 27: quorlease.log.v1.AdmittedCount
+	(*Calendar)(nil),          // 22: quorlease.log.v1.Calendar
+	(*Dimension)(nil),         // 23: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 24: quorlease.log.v1.Class
+	(Kind)(0),                 // 25: quorlease.log.v1.Kind
+	(LeaseState)(0),           // 26: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 27: quorlease.log.v1.LimitChange
+	(*AdmittedCount)(nil),     // 28: quorlease.log.v1.AdmittedCount
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
@@ -2045,24 +2056,25 @@ var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	3,  // 14: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
 	5,  // 15: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
 	4,  // 16: quorlease.log.v1.SnapshotVersion.overrides:type_name -> quorlease.log.v1.SnapshotOverride
-	5,  // 17: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	22, // 18: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
-	23, // 19: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
-	7,  // 20: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	24, // 21: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
-	7,  // 22: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	25, // 23: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	9,  // 24: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	11, // 25: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	12, // 26: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
-	12, // 27: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	26, // 28: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	27, // 29: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	22, // 17: quorlease.log.v1.SnapshotVersion.calendar:type_name -> quorlease.log.v1.Calendar
+	5,  // 18: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	23, // 19: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	24, // 20: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	7,  // 21: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	25, // 22: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
+	7,  // 23: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	26, // 24: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	9,  // 25: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	11, // 26: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	12, // 27: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
+	12, // 28: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	27, // 29: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	28, // 30: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }
