@@ -134,6 +134,9 @@ func (c *Client) askOne(ctx context.Context, q *question) (*quorleasev1.Response
 	item := &quorleasev1.RequestItem{Operation: q.message.GetOperation()}
 	began := time.Now()
 	answer, err := s.Do(part, item)
+	if err == nil && !answers(answer, item) {
+		answer, err = nil, errNonsense
+	}
 	if err != nil && isFair(ctx, began) {
 		c.members.Failed(node, err)
 	}
@@ -141,6 +144,34 @@ func (c *Client) askOne(ctx context.Context, q *question) (*quorleasev1.Response
 		q.minority(node)
 	}
 	return answer, err
+}
+
+// errNonsense: a node has answered something that is no answer to what it was
+// asked. It is as good as silence, and held against the node.
+var errNonsense = errors.New("the node's answer is none to what it was asked")
+
+// answers says whether what came back can be an answer to what was asked: a
+// decision with what belongs to it, or the outcome of the same operation.
+func answers(answer *quorleasev1.ResponseItem, item *quorleasev1.RequestItem) bool {
+	switch asked := item.GetOperation().(type) {
+	case *quorleasev1.RequestItem_Acquire:
+		r := answer.GetAcquire()
+		if r.GetDecision() != quorleasev1.Decision_GRANTED {
+			return r.GetDecision() == quorleasev1.Decision_DENIED && len(r.GetDenials()) > 0
+		}
+		id := asked.Acquire.GetLeaseId()
+		return r.GetLease() != nil && (id == "" || r.GetLease().GetId() == id)
+	case *quorleasev1.RequestItem_Settle:
+		return answer.GetSettle() != nil
+	case *quorleasev1.RequestItem_Release:
+		return answer.GetRelease() != nil
+	case *quorleasev1.RequestItem_Renew:
+		return answer.GetRenew() != nil
+	case *quorleasev1.RequestItem_Peek:
+		return answer.GetPeek() != nil
+	default:
+		return true
+	}
 }
 
 // isFair says whether what became of a question can be held against a node: not

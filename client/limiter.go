@@ -64,6 +64,8 @@ type Limiter struct {
 	held atomic.Pointer[[]*holding]
 	// told: the goroutine knows that the newest block runs low.
 	told atomic.Bool
+	// waiting is how many are in line.
+	waiting atomic.Int64
 	// wish wakes the goroutine.
 	wish   chan struct{}
 	stop   context.CancelFunc
@@ -109,6 +111,8 @@ type holding struct {
 type openQuestion struct {
 	request Request
 	asked   time.Duration
+	// again: it was asked more than once.
+	again bool
 }
 
 // refusal is the last definite no.
@@ -203,7 +207,8 @@ func (l *Limiter) close(within context.Context) {
 	l.mu.Lock()
 	queue := l.mu.queue
 	first := !l.mu.closed
-	l.mu.closed, l.mu.queue = true, nil
+	l.mu.closed = true
+	l.lineLocked(nil)
 	l.mu.Unlock()
 	for _, w := range queue {
 		w.answer(outcome{err: ErrClosed})

@@ -22,6 +22,8 @@ const (
 	neverPause = time.Second
 	// shortPause is how long tokens of a short bucket gather at least.
 	shortPause = 50 * time.Millisecond
+	// fetchPatience is how long one question for a block may take at least.
+	fetchPatience = 500 * time.Millisecond
 	// idleWake is how long the goroutine sleeps where nothing is to be done.
 	idleWake = time.Hour
 )
@@ -34,6 +36,10 @@ func (l *Limiter) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		now := l.client.clock.Now()
 		l.retire(ctx, now)
+		if l.waiting.Load() > 0 {
+			// Somebody may have come into line while a block was put into use.
+			l.serve(now)
+		}
 		if l.isDue(now) {
 			l.fetch(ctx)
 			continue
@@ -60,7 +66,6 @@ func (l *Limiter) newest() *holding {
 // runs low or old and is in use.
 func (l *Limiter) isDue(now time.Duration) bool {
 	if l.client.machine.Away() {
-		l.serve(now)
 		l.abandon()
 		return false
 	}
@@ -154,9 +159,12 @@ func (l *Limiter) fetch(ctx context.Context) {
 	for {
 		q := l.next()
 		n := q.request.Charges[0].Amount
-		bounded, cancel := context.WithTimeout(ctx, l.client.config.Deadline)
-		answer, err := l.client.ask(bounded, l.client.question(&q.request))
+		// Callers have their own patience; a block is worth waiting for.
+		bounded, cancel := context.WithTimeout(ctx, max(l.client.config.Deadline, fetchPatience))
+		asking := l.client.question(&q.request)
+		answer, err := l.client.ask(bounded, asking)
 		cancel()
+		q.again = q.again || err != nil || asking.asked > 0
 		if err != nil {
 			l.failed(err)
 			return
@@ -213,10 +221,12 @@ func (l *Limiter) install(ctx context.Context, q *openQuestion, r *quorleasev1.A
 	}
 	h.retire = h.End() - min((h.End()-h.Start())/10, retireMax)
 	if now >= h.retire {
-		// Its life is shorter than the way here. To go on asking would be a storm.
 		settling := context.WithoutCancel(ctx)
 		l.joined.Go(func() { l.settle(settling, h) })
-		l.failed(errTooShort)
+		if !q.again {
+			// Its life is shorter than the way here. To go on asking would be a storm.
+			l.failed(errTooShort)
+		}
 		return
 	}
 	l.mu.Lock()
@@ -227,11 +237,14 @@ func (l *Limiter) install(ctx context.Context, q *openQuestion, r *quorleasev1.A
 		l.spent[h] = owed
 	}
 	// Before anybody else can see the block: who came later overtakes nobody.
-	l.serveLocked(func(n int64) *holding {
-		if h.Spend(now, n) {
-			return h
+	l.serveLocked(func(w *waiter) *holding {
+		if !h.Spend(now, w.need) {
+			return nil
 		}
-		return nil
+		if w.returns {
+			h.unsettled.Add(1)
+		}
+		return h
 	})
 	l.mu.Unlock()
 	held := *l.held.Load()
@@ -244,23 +257,38 @@ func (l *Limiter) install(ctx context.Context, q *openQuestion, r *quorleasev1.A
 func (l *Limiter) serve(now time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.serveLocked(func(n int64) *holding { return l.spend(now, n) })
+	l.serveLocked(func(w *waiter) *holding {
+		if w.returns {
+			return l.hold(now, w.need)
+		}
+		return l.spend(now, w.need)
+	})
 }
 
 // serveLocked hands tokens to those who wait, in order: nobody overtakes the
 // first.
-func (l *Limiter) serveLocked(spend func(n int64) *holding) {
+func (l *Limiter) serveLocked(spend func(*waiter) *holding) {
 	for len(l.mu.queue) > 0 {
 		w := l.mu.queue[0]
-		h := spend(w.need)
+		h := spend(w)
 		if h == nil {
 			return
 		}
-		l.mu.queue = l.mu.queue[1:]
-		if w.returns {
-			h.unsettled.Add(1)
-		}
+		l.lineLocked(l.mu.queue[1:])
 		w.answer(outcome{from: h})
+	}
+}
+
+// lineLocked replaces those who wait.
+func (l *Limiter) lineLocked(queue []*waiter) {
+	l.mu.queue = queue
+	l.waiting.Store(int64(len(queue)))
+}
+
+// cameBack gives what came back into a block to who waits, if anybody does.
+func (l *Limiter) cameBack() {
+	if l.waiting.Load() > 0 {
+		l.serve(l.client.clock.Now())
 	}
 }
 
@@ -291,8 +319,12 @@ func (l *Limiter) refused(n int64, r *quorleasev1.AcquireResponse) bool {
 	}
 	l.smaller = 0
 	wait := failopen.Jitter(d.RetryAfter)
-	if d.Never {
+	switch {
+	case d.Never:
 		wait = neverPause
+	case wait <= 0:
+		// A node that names no time must not be asked in a tight loop.
+		wait = shortPause
 	}
 	l.mu.failure, l.mu.quiet = nil, 0
 	now := l.client.clock.Now()
@@ -315,7 +347,7 @@ func (l *Limiter) dismissLocked() {
 			w.answer(outcome{denied: true, denial: l.mu.refusal.denial})
 		}
 	}
-	l.mu.queue = kept
+	l.lineLocked(kept)
 }
 
 // failed takes in that there is no answer: nobody's, or an error that is one.
@@ -339,14 +371,14 @@ func (l *Limiter) failed(err error) {
 	for _, w := range l.mu.queue {
 		w.answer(outcome{err: err})
 	}
-	l.mu.queue = nil
+	l.lineLocked(nil)
 }
 
 // abandon lets those who wait decide by themselves.
 func (l *Limiter) abandon() {
 	l.mu.Lock()
 	queue := l.mu.queue
-	l.mu.queue = nil
+	l.lineLocked(nil)
 	l.mu.Unlock()
 	for _, w := range queue {
 		if w.reserved {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"github.com/quorlease/quorlease/client/block"
 )
 
 // Reservation is a promise to spend tokens after Delay. It is not for concurrent
@@ -34,6 +36,10 @@ func (l *Limiter) ReserveN(n int) *Reservation {
 	if n <= 0 {
 		return r
 	}
+	if r.need > block.TokensMax {
+		r.ok = false
+		return r
+	}
 	if r.from = l.hold(l.client.clock.Now(), r.need); r.from != nil {
 		return r
 	}
@@ -52,8 +58,9 @@ func (l *Limiter) ReserveN(n int) *Reservation {
 	select {
 	case o := <-w.done:
 		r.from, r.ok = o.from, o.err == nil && !o.denied
-	case <-w.hints:
+	case hint := <-w.hints:
 		r.wait = w
+		r.at = now.Add(max(0, hint.until-l.client.clock.At(now)))
 		r.line(w)
 	case <-timer.C:
 		if l.leave(w) {
@@ -66,13 +73,14 @@ func (l *Limiter) ReserveN(n int) *Reservation {
 	return r
 }
 
-// line finds out when everybody up to the waiter can have been served.
+// line finds out when everybody up to the waiter can have been served. Where
+// nobody says the hint stands.
 func (r *Reservation) line(w *waiter) {
 	l := r.limiter
 	l.mu.Lock()
 	var sum int64
 	for _, other := range l.mu.queue {
-		sum += other.need
+		sum = min(sum+other.need, block.TokensMax)
 		if other == w {
 			break
 		}
@@ -82,7 +90,11 @@ func (r *Reservation) line(w *waiter) {
 	defer cancel()
 	charge := Charge{l.config.Limit, l.config.Key, l.config.Dimension, sum}
 	d, err := l.client.Peek(ctx, l.config.Class, charge)
-	if err != nil || d.Granted {
+	if err != nil {
+		return
+	}
+	if d.Granted {
+		r.at = time.Now()
 		return
 	}
 	wait, never := d.RetryAfter()
@@ -122,6 +134,7 @@ func (r *Reservation) Cancel() {
 	if from != nil {
 		from.Settle(r.need, 0)
 		from.unsettled.Add(-1)
+		r.limiter.cameBack()
 	}
 }
 
@@ -161,7 +174,10 @@ func (p Permit) Settle(used int) {
 	n := int64(max(0, used))
 	settled := p.from.Settle(p.estimate, n)
 	p.from.unsettled.Add(-1)
-	if !settled && n > p.estimate {
+	switch {
+	case settled && n < p.estimate:
+		p.limiter.cameBack()
+	case !settled && n > p.estimate:
 		p.limiter.excess(n - p.estimate)
 	}
 }

@@ -74,7 +74,7 @@ func (l *Limiter) enqueue(now time.Duration, w *waiter) (outcome, bool) {
 	if known && w.patient {
 		w.hint(l.mu.refusal)
 	}
-	l.mu.queue = append(l.mu.queue, w)
+	l.lineLocked(append(l.mu.queue, w))
 	wake(l.wish)
 	return outcome{}, true
 }
@@ -85,7 +85,7 @@ func (l *Limiter) leave(w *waiter) bool {
 	defer l.mu.Unlock()
 	for i, other := range l.mu.queue {
 		if other == w {
-			l.mu.queue = append(l.mu.queue[:i:i], l.mu.queue[i+1:]...)
+			l.lineLocked(append(l.mu.queue[:i:i], l.mu.queue[i+1:]...))
 			return true
 		}
 	}
@@ -179,6 +179,9 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil || n <= 0 {
 		return err
 	}
+	if int64(n) > block.TokensMax {
+		return &DeniedError{l.denial("EXCEEDS_BURST")}
+	}
 	for {
 		if l.spend(l.client.clock.Now(), int64(n)) != nil {
 			return nil
@@ -226,6 +229,7 @@ func (l *Limiter) waitOnce(ctx context.Context, n int64) (outcome, bool) {
 			}
 			if o = <-w.done; o.from != nil {
 				o.from.Settle(n, 0)
+				l.cameBack()
 			}
 			return outcome{err: ctx.Err()}, false
 		}

@@ -121,7 +121,8 @@ func (b *Block) Settle(estimate, used int64) bool {
 		if balance <= closed {
 			return false
 		}
-		next := max(balance+estimate-used, -owedMax)
+		// No more than was granted, whoever settles what twice.
+		next := min(max(balance+estimate-used, -owedMax), b.granted)
 		if b.balance.CompareAndSwap(balance, next) {
 			return true
 		}
