@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"text/tabwriter"
 
+	"github.com/quorlease/quorlease/bench/plot"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
@@ -165,32 +164,6 @@ func spread(s stat.Spread, unit string) string {
 	return fmt.Sprintf("%s%s (%s to %s)", number(s.Median), unit, number(s.Min), number(s.Max))
 }
 
-// number has three digits that say something, and thousands apart.
-func number(f float64) string {
-	switch size := math.Abs(f); {
-	case size >= 100:
-		return grouped(int64(math.Round(f)))
-	case size >= 10:
-		return trimmed(f, 1)
-	case size >= 1:
-		return trimmed(f, 2)
-	default:
-		return trimmed(f, 3)
-	}
-}
+func number(f float64) string { return plot.Number(f) }
 
-func trimmed(f float64, digits int) string {
-	text := strconv.FormatFloat(f, 'f', digits, 64)
-	if strings.Contains(text, ".") {
-		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-	}
-	return text
-}
-
-func grouped(n int64) string {
-	text := strconv.FormatInt(n, 10)
-	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
-		text = text[:at] + "," + text[at:]
-	}
-	return text
-}
+func grouped(n int64) string { return plot.Grouped(n) }

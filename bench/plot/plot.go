@@ -1,4 +1,4 @@
-package report
+package plot
 
 import (
 	"fmt"
@@ -16,28 +16,29 @@ const (
 // dotsMost is how many points of a line are shown one by one.
 const dotsMost = 10
 
-// plot is a picture with axes.
-type plot struct {
+// Plot is a picture with axes.
+type Plot struct {
 	Title, XLabel, YLabel string
-	// logY spaces the vertical axis by powers of ten.
-	logY   bool
-	xTicks []tick
-	series []series
-	// marks are moments with a text.
-	marks []tick
-	// xMax is the right end; the left one is 0.
-	xMax float64
+	// LogY spaces the vertical axis by powers of ten.
+	LogY   bool
+	XTicks []Tick
+	Series []Series
+	// Marks are moments with a text.
+	Marks []Tick
+	// XMax is the right end; the left one is 0.
+	XMax float64
 }
 
-type tick struct {
-	at   float64
-	text string
+// Tick is a place on the horizontal axis.
+type Tick struct {
+	At   float64
+	Text string
 }
 
-// series is one line. Class is that of its colour.
-type series struct {
-	name, class string
-	points      [][2]float64
+// Series is one line. Class is that of its colour.
+type Series struct {
+	Name, Class string
+	Points      [][2]float64
 }
 
 // What the template draws.
@@ -63,35 +64,35 @@ type (
 	}
 )
 
-// draw works out the pixels.
-func (p *plot) draw() Drawing {
+// Draw works out the pixels.
+func (p *Plot) Draw() Drawing {
 	d := Drawing{Title: p.Title, XLabel: p.XLabel, YLabel: p.YLabel, Width: plotWidth, Height: plotHeight}
 	low, high := p.ends()
 	y := func(value float64) float64 {
 		part := (value - low) / (high - low)
-		if p.logY {
+		if p.LogY {
 			part = math.Log(max(value, low)/low) / math.Log(high/low)
 		}
 		return plotBottom - part*(plotBottom-plotTop)
 	}
-	x := func(value float64) float64 { return plotLeft + value/p.xMax*(plotRight-plotLeft) }
+	x := func(value float64) float64 { return plotLeft + value/p.XMax*(plotRight-plotLeft) }
 	for _, value := range p.yTicks(low, high) {
-		d.Horizontal = append(d.Horizontal, Line{plotLeft, y(value), plotRight, y(value), number(value)})
+		d.Horizontal = append(d.Horizontal, Line{plotLeft, y(value), plotRight, y(value), Number(value)})
 	}
-	for _, t := range p.xTicks {
-		d.Vertical = append(d.Vertical, Line{x(t.at), plotBottom, x(t.at), plotBottom + 5, t.text})
+	for _, t := range p.XTicks {
+		d.Vertical = append(d.Vertical, Line{x(t.At), plotBottom, x(t.At), plotBottom + 5, t.Text})
 	}
-	for _, m := range p.marks {
-		d.Marks = append(d.Marks, Line{x(m.at), plotTop, x(m.at), plotBottom, m.text})
+	for _, m := range p.Marks {
+		d.Marks = append(d.Marks, Line{x(m.At), plotTop, x(m.At), plotBottom, m.Text})
 	}
-	for _, s := range p.series {
+	for _, s := range p.Series {
 		var points strings.Builder
-		for _, at := range s.points {
+		for _, at := range s.Points {
 			fmt.Fprintf(&points, "%.1f,%.1f ", x(at[0]), y(at[1]))
 		}
-		curve := Curve{Name: s.name, Class: s.class, Points: strings.TrimSpace(points.String())}
-		if len(s.points) <= dotsMost {
-			for _, at := range s.points {
+		curve := Curve{Name: s.Name, Class: s.Class, Points: strings.TrimSpace(points.String())}
+		if len(s.Points) <= dotsMost {
+			for _, at := range s.Points {
 				curve.Dots = append(curve.Dots, [2]float64{x(at[0]), y(at[1])})
 			}
 		}
@@ -101,10 +102,10 @@ func (p *plot) draw() Drawing {
 }
 
 // ends are those of the vertical axis.
-func (p *plot) ends() (low, high float64) {
+func (p *Plot) ends() (low, high float64) {
 	smallest := math.Inf(1)
-	for _, s := range p.series {
-		for _, at := range s.points {
+	for _, s := range p.Series {
+		for _, at := range s.Points {
 			high = max(high, at[1])
 			if at[1] > 0 {
 				smallest = min(smallest, at[1])
@@ -114,8 +115,8 @@ func (p *plot) ends() (low, high float64) {
 	if high == 0 {
 		high, smallest = 1, 0.1
 	}
-	if !p.logY {
-		step := niceStep(high / 4)
+	if !p.LogY {
+		step := NiceStep(high / 4)
 		return 0, math.Ceil(high/step) * step
 	}
 	low = math.Pow(10, math.Floor(math.Log10(smallest)))
@@ -126,22 +127,22 @@ func (p *plot) ends() (low, high float64) {
 	return low, high
 }
 
-func (p *plot) yTicks(low, high float64) (ticks []float64) {
-	if p.logY {
+func (p *Plot) yTicks(low, high float64) (ticks []float64) {
+	if p.LogY {
 		for value := low; value <= high*1.001; value *= 10 {
 			ticks = append(ticks, value)
 		}
 		return ticks
 	}
-	step := niceStep(high / 4)
+	step := NiceStep(high / 4)
 	for value := low; value <= high*1.001; value += step {
 		ticks = append(ticks, value)
 	}
 	return ticks
 }
 
-// niceStep is the next of 1, 2, 5 times a power of ten.
-func niceStep(least float64) float64 {
+// NiceStep is the next of 1, 2, 5 times a power of ten.
+func NiceStep(least float64) float64 {
 	power := math.Pow(10, math.Floor(math.Log10(least)))
 	for _, factor := range []float64{1, 2, 5} {
 		if factor*power >= least*0.999 {
