@@ -158,7 +158,7 @@ func (o *outbox) deliver(ctx context.Context, i *incident) {
 	a, repeated := i.next(), !i.pending()
 	o.mu.Unlock()
 	limited, cancel := context.WithTimeout(ctx, o.timeout)
-	err := o.sink.Send(limited, a)
+	err := send(limited, o.sink, a)
 	cancel()
 	if err != nil && ctx.Err() != nil {
 		// Cut off by Close: no failure of the sink.
@@ -167,6 +167,17 @@ func (o *outbox) deliver(ctx context.Context, i *incident) {
 	if failure, tell := o.note(i, a, repeated, err); tell && o.onFailure != nil {
 		o.onFailure(failure)
 	}
+}
+
+// send is Send, for a sink that may panic: it is somebody else's, and alerts must
+// not end the program that they are about.
+func send(ctx context.Context, sink Sink, a Alert) (err error) {
+	defer func() {
+		if said := recover(); said != nil {
+			err = fmt.Errorf("the sink panicked: %v", said)
+		}
+	}()
+	return sink.Send(ctx, a)
 }
 
 // note keeps the outcome of one delivery.

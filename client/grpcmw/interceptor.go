@@ -9,8 +9,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
 
 	"github.com/quorlease/quorlease/client"
 )
@@ -77,7 +79,7 @@ func New(c Config) (*Interceptors, error) {
 func (i *Interceptors) UnaryServer(
 	ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
-	ctx, err := i.decide(ctx, info.FullMethod, message)
+	ctx, err := i.admit(ctx, info.FullMethod, message)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +90,7 @@ func (i *Interceptors) UnaryServer(
 func (i *Interceptors) StreamServer(
 	server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
-	ctx, err := i.decide(stream.Context(), info.FullMethod, nil)
+	ctx, err := i.admit(stream.Context(), info.FullMethod, nil)
 	if err != nil {
 		return err
 	}
@@ -131,6 +133,33 @@ func (i *Interceptors) StreamClient(
 		return nil, err
 	}
 	return open(ctx, desc, conn, method, options...)
+}
+
+// hurryMax is how long a server asks about a call although its caller has less time.
+const hurryMax = 100 * time.Millisecond
+
+// admit is decide for a call that came from somewhere else. How long it may take
+// was said by whoever is to be limited: with a deadline that is shorter than any
+// answer he would have every call decided by the client itself. So it is asked for
+// longer than that, and what was decided too late passes nothing.
+func (i *Interceptors) admit(ctx context.Context, method string, message any) (context.Context, error) {
+	deadline, bounded := ctx.Deadline()
+	if !bounded || time.Until(deadline) >= hurryMax {
+		return i.decide(ctx, method, message)
+	}
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurryMax)
+	defer cancel()
+	decided, err := i.decide(asking, method, message)
+	switch {
+	case err != nil:
+		return nil, err
+	case ctx.Err() != nil:
+		return nil, status.FromContextError(ctx.Err()).Err()
+	}
+	if decision := FromContext(decided); decision != nil {
+		return context.WithValue(ctx, decisionKey{}, decision), nil
+	}
+	return ctx, nil
 }
 
 // decide returns the context of a call that passes, or why it does not.
