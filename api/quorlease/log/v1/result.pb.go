@@ -230,7 +230,7 @@ func (x Refusal_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Cause.Descriptor instead.
 func (Refusal_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14, 0}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Result is the answer to one operation, in the order of the entry. It travels
@@ -859,7 +859,9 @@ type AcquireResult struct {
 	Denials   []*Denial    `protobuf:"bytes,7,rep,name=denials,proto3" json:"denials,omitempty"`
 	Remaining []*Remaining `protobuf:"bytes,8,rep,name=remaining,proto3" json:"remaining,omitempty"`
 	// Denials of limits that do not enforce.
-	Warnings      []*Denial `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []*Denial `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// Only where it waited, or was refused by a queue.
+	Queue         *QueueStatus `protobuf:"bytes,10,opt,name=queue,proto3" json:"queue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -957,6 +959,78 @@ func (x *AcquireResult) GetWarnings() []*Denial {
 	return nil
 }
 
+func (x *AcquireResult) GetQueue() *QueueStatus {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+// QueueStatus says where an acquire waited, or would have to. The leader's queue
+// adds it; the state machine knows of none.
+type QueueStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Waiters before it when it came, its own place with them: 1 is the head.
+	Position int64 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
+	// Nanoseconds that one more which asks for as much would wait.
+	Eta int64 `protobuf:"varint,2,opt,name=eta,proto3" json:"eta,omitempty"`
+	// Nanoseconds for which it was held.
+	Waited        int64 `protobuf:"varint,3,opt,name=waited,proto3" json:"waited,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueStatus) Reset() {
+	*x = QueueStatus{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueStatus) ProtoMessage() {}
+
+func (x *QueueStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueStatus.ProtoReflect.Descriptor instead.
+func (*QueueStatus) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *QueueStatus) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *QueueStatus) GetEta() int64 {
+	if x != nil {
+		return x.Eta
+	}
+	return 0
+}
+
+func (x *QueueStatus) GetWaited() int64 {
+	if x != nil {
+		return x.Waited
+	}
+	return 0
+}
+
 // LeaseResult answers settle, release and renew.
 type LeaseResult struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -972,7 +1046,7 @@ type LeaseResult struct {
 
 func (x *LeaseResult) Reset() {
 	*x = LeaseResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -984,7 +1058,7 @@ func (x *LeaseResult) String() string {
 func (*LeaseResult) ProtoMessage() {}
 
 func (x *LeaseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -997,7 +1071,7 @@ func (x *LeaseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseResult.ProtoReflect.Descriptor instead.
 func (*LeaseResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *LeaseResult) GetRepeated() bool {
@@ -1048,7 +1122,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1134,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1147,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -1143,7 +1217,7 @@ type LimitsResult struct {
 
 func (x *LimitsResult) Reset() {
 	*x = LimitsResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1229,7 @@ func (x *LimitsResult) String() string {
 func (*LimitsResult) ProtoMessage() {}
 
 func (x *LimitsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1242,7 @@ func (x *LimitsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsResult.ProtoReflect.Descriptor instead.
 func (*LimitsResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *LimitsResult) GetRevision() uint64 {
@@ -1199,7 +1273,7 @@ type LimitChange struct {
 
 func (x *LimitChange) Reset() {
 	*x = LimitChange{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1285,7 @@ func (x *LimitChange) String() string {
 func (*LimitChange) ProtoMessage() {}
 
 func (x *LimitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1298,7 @@ func (x *LimitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitChange.ProtoReflect.Descriptor instead.
 func (*LimitChange) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitChange) GetName() string {
@@ -1272,7 +1346,7 @@ type AdjustResult struct {
 
 func (x *AdjustResult) Reset() {
 	*x = AdjustResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1284,7 +1358,7 @@ func (x *AdjustResult) String() string {
 func (*AdjustResult) ProtoMessage() {}
 
 func (x *AdjustResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1297,7 +1371,7 @@ func (x *AdjustResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdjustResult.ProtoReflect.Descriptor instead.
 func (*AdjustResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *AdjustResult) GetBefore() *Remaining {
@@ -1328,7 +1402,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1340,7 +1414,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1353,7 +1427,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Refusal) GetCause() Refusal_Cause {
@@ -1421,7 +1495,7 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xfe\x02\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xb3\x03\n" +
 	"\rAcquireResult\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x18\n" +
@@ -1431,7 +1505,13 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\acharges\x18\x06 \x03(\v2\x18.quorlease.log.v1.ChargeR\acharges\x122\n" +
 	"\adenials\x18\a \x03(\v2\x18.quorlease.log.v1.DenialR\adenials\x129\n" +
 	"\tremaining\x18\b \x03(\v2\x1b.quorlease.log.v1.RemainingR\tremaining\x124\n" +
-	"\bwarnings\x18\t \x03(\v2\x18.quorlease.log.v1.DenialR\bwarnings\"\xaf\x01\n" +
+	"\bwarnings\x18\t \x03(\v2\x18.quorlease.log.v1.DenialR\bwarnings\x123\n" +
+	"\x05queue\x18\n" +
+	" \x01(\v2\x1d.quorlease.log.v1.QueueStatusR\x05queue\"S\n" +
+	"\vQueueStatus\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\x03R\bposition\x12\x10\n" +
+	"\x03eta\x18\x02 \x01(\x03R\x03eta\x12\x16\n" +
+	"\x06waited\x18\x03 \x01(\x03R\x06waited\"\xaf\x01\n" +
 	"\vLeaseResult\x12\x1a\n" +
 	"\brepeated\x18\x01 \x01(\bR\brepeated\x122\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x1c.quorlease.log.v1.LeaseStateR\x05state\x12\x10\n" +
@@ -1512,7 +1592,7 @@ func file_quorlease_log_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_log_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_quorlease_log_v1_result_proto_goTypes = []any{
 	(Reason)(0),            // 0: quorlease.log.v1.Reason
 	(LeaseState)(0),        // 1: quorlease.log.v1.LeaseState
@@ -1526,48 +1606,50 @@ var file_quorlease_log_v1_result_proto_goTypes = []any{
 	(*Denial)(nil),         // 9: quorlease.log.v1.Denial
 	(*Remaining)(nil),      // 10: quorlease.log.v1.Remaining
 	(*AcquireResult)(nil),  // 11: quorlease.log.v1.AcquireResult
-	(*LeaseResult)(nil),    // 12: quorlease.log.v1.LeaseResult
-	(*Settlement)(nil),     // 13: quorlease.log.v1.Settlement
-	(*LimitsResult)(nil),   // 14: quorlease.log.v1.LimitsResult
-	(*LimitChange)(nil),    // 15: quorlease.log.v1.LimitChange
-	(*AdjustResult)(nil),   // 16: quorlease.log.v1.AdjustResult
-	(*Refusal)(nil),        // 17: quorlease.log.v1.Refusal
-	(*Charge)(nil),         // 18: quorlease.log.v1.Charge
-	(*Limit)(nil),          // 19: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),    // 20: quorlease.log.v1.RetryBudget
+	(*QueueStatus)(nil),    // 12: quorlease.log.v1.QueueStatus
+	(*LeaseResult)(nil),    // 13: quorlease.log.v1.LeaseResult
+	(*Settlement)(nil),     // 14: quorlease.log.v1.Settlement
+	(*LimitsResult)(nil),   // 15: quorlease.log.v1.LimitsResult
+	(*LimitChange)(nil),    // 16: quorlease.log.v1.LimitChange
+	(*AdjustResult)(nil),   // 17: quorlease.log.v1.AdjustResult
+	(*Refusal)(nil),        // 18: quorlease.log.v1.Refusal
+	(*Charge)(nil),         // 19: quorlease.log.v1.Charge
+	(*Limit)(nil),          // 20: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 21: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_result_proto_depIdxs = []int32{
 	11, // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
-	12, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
-	14, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
-	16, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
+	13, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
+	15, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
+	17, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
 	8,  // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
-	17, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
+	18, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
 	4,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
 	6,  // 7: quorlease.log.v1.Result.feedback:type_name -> quorlease.log.v1.FeedbackResult
 	5,  // 8: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
 	7,  // 9: quorlease.log.v1.FeedbackResult.signals:type_name -> quorlease.log.v1.Controlled
 	0,  // 10: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
 	1,  // 11: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
-	18, // 12: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
+	19, // 12: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
 	9,  // 13: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
 	10, // 14: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
 	9,  // 15: quorlease.log.v1.AcquireResult.warnings:type_name -> quorlease.log.v1.Denial
-	1,  // 16: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
-	13, // 17: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
-	15, // 18: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
-	19, // 19: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
-	19, // 20: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
-	20, // 21: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
-	20, // 22: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
-	10, // 23: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
-	10, // 24: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
-	2,  // 25: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	12, // 16: quorlease.log.v1.AcquireResult.queue:type_name -> quorlease.log.v1.QueueStatus
+	1,  // 17: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
+	14, // 18: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
+	16, // 19: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
+	20, // 20: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
+	20, // 21: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
+	21, // 22: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
+	21, // 23: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
+	10, // 24: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
+	10, // 25: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
+	2,  // 26: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
+	27, // [27:27] is the sub-list for method output_type
+	27, // [27:27] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_result_proto_init() }
@@ -1593,7 +1675,7 @@ func file_quorlease_log_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_result_proto_rawDesc), len(file_quorlease_log_v1_result_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

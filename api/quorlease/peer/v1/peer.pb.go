@@ -567,7 +567,11 @@ type ForwardItem struct {
 	// The caller's remaining patience in nanoseconds. Positive.
 	Timeout int64 `protobuf:"varint,3,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	// The caller of seq has gone; nobody waits for its answer.
-	Cancel        bool `protobuf:"varint,4,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	Cancel bool `protobuf:"varint,4,opt,name=cancel,proto3" json:"cancel,omitempty"`
+	// How much longer an acquire may wait in the leader's queue, and for how long
+	// it has waited before it was sent. Nanoseconds.
+	MaxWait       int64 `protobuf:"varint,5,opt,name=max_wait,json=maxWait,proto3" json:"max_wait,omitempty"`
+	Waited        int64 `protobuf:"varint,6,opt,name=waited,proto3" json:"waited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -628,6 +632,20 @@ func (x *ForwardItem) GetCancel() bool {
 		return x.Cancel
 	}
 	return false
+}
+
+func (x *ForwardItem) GetMaxWait() int64 {
+	if x != nil {
+		return x.MaxWait
+	}
+	return 0
+}
+
+func (x *ForwardItem) GetWaited() int64 {
+	if x != nil {
+		return x.Waited
+	}
+	return 0
 }
 
 type ForwardResponse struct {
@@ -918,12 +936,14 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\baccepted\x18\x01 \x01(\bR\baccepted\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"F\n" +
 	"\x0eForwardRequest\x124\n" +
-	"\x05items\x18\x01 \x03(\v2\x1e.quorlease.peer.v1.ForwardItemR\x05items\"\x8c\x01\n" +
+	"\x05items\x18\x01 \x03(\v2\x1e.quorlease.peer.v1.ForwardItemR\x05items\"\xbf\x01\n" +
 	"\vForwardItem\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x129\n" +
 	"\toperation\x18\x02 \x01(\v2\x1b.quorlease.log.v1.OperationR\toperation\x12\x18\n" +
 	"\atimeout\x18\x03 \x01(\x03R\atimeout\x12\x16\n" +
-	"\x06cancel\x18\x04 \x01(\bR\x06cancel\"M\n" +
+	"\x06cancel\x18\x04 \x01(\bR\x06cancel\x12\x19\n" +
+	"\bmax_wait\x18\x05 \x01(\x03R\amaxWait\x12\x16\n" +
+	"\x06waited\x18\x06 \x01(\x03R\x06waited\"M\n" +
 	"\x0fForwardResponse\x12:\n" +
 	"\aanswers\x18\x01 \x03(\v2 .quorlease.peer.v1.ForwardAnswerR\aanswers\"\x89\x01\n" +
 	"\rForwardAnswer\x12\x10\n" +

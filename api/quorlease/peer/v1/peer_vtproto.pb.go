@@ -473,6 +473,16 @@ func (m *ForwardItem) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Waited != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Waited))
+		i--
+		dAtA[i] = 0x30
+	}
+	if m.MaxWait != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.MaxWait))
+		i--
+		dAtA[i] = 0x28
+	}
 	if m.Cancel {
 		i--
 		if m.Cancel {
@@ -924,6 +934,12 @@ func (m *ForwardItem) SizeVT() (n int) {
 	}
 	if m.Cancel {
 		n += 2
+	}
+	if m.MaxWait != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.MaxWait))
+	}
+	if m.Waited != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Waited))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -2213,6 +2229,44 @@ func (m *ForwardItem) UnmarshalVT(dAtA []byte) error {
 				}
 			}
 			m.Cancel = bool(v != 0)
+		case 5:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field MaxWait", wireType)
+			}
+			m.MaxWait = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.MaxWait |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 6:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Waited", wireType)
+			}
+			m.Waited = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Waited |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])
