@@ -49,3 +49,16 @@ func Rescale(from, to *Shape, units int64) int64 {
 	}
 	return mulDiv(units, to.unit, from.unit)
 }
+
+// Recount carries a bucket that nothing is ever refilled to over a change of its
+// limit: of what there may be in all as much stays used as was, so that the
+// difference is more or less to take. What was used beyond a lower burst is owed, and
+// comes off what a higher one brings: a burst that goes down and up again is no
+// gift (A12, T13). Both shapes have no rate and no classes.
+func (b *Bucket) Recount(from, to *Shape) {
+	used := add(from.full-b.free-b.reserved(), b.sub(0).debt)
+	b.subs, b.free = nil, to.full-used
+	if b.free < 0 {
+		b.subs, b.free = []sub{{debt: -b.free}}, 0
+	}
+}

@@ -21,6 +21,29 @@ func (l *Lineage) Digest(sum *digest.Sum) {
 		for i := range v.Dimensions {
 			v.Dimensions[i].digest(sum)
 		}
+		v.digest(sum)
+	}
+}
+
+// digest adds what a version may have beside its dimensions.
+func (v *Version) digest(sum *digest.Sum) {
+	digestCalendar(sum, v.Calendar)
+	digestNumber(sum, tagStarts, v.Starts)
+	digestNumber(sum, tagEnds, v.Ends)
+	if len(v.Overrides) == 0 {
+		return
+	}
+	sum.Word(tagOverrides)
+	sum.Word(uint64(len(v.Overrides)))
+	for i := range v.Overrides {
+		o := &v.Overrides[i]
+		sum.Text(o.Value)
+		sum.Bool(o.Prefix)
+		sum.Bool(o.Removed)
+		for at := range o.Dimensions {
+			digestDimension(sum, o.Dimensions[at].Spec)
+			o.Dimensions[at].Pristine.Walk(sum.Int)
+		}
 	}
 }
 
@@ -31,6 +54,7 @@ func (d *Dimension) digest(sum *digest.Sum) {
 	digestDimension(sum, d.Spec)
 	digestClasses(sum, d.Classes)
 	d.Pristine.Walk(sum.Int)
+	digestNumber(sum, tagKind, int64(d.Kind))
 }
 
 // DigestLimit adds a limit, which may be nil.
@@ -76,18 +100,15 @@ const (
 	tagKeysPerClient
 	tagSource
 	tagEscrow
-	tagWindow
+	tagStarts
+	tagEnds
 )
 
 // digestModel adds what a limit may have beside a rate.
 func digestModel(sum *digest.Sum, limit *logv1.Limit) {
 	digestNumber(sum, tagKind, int64(limit.GetKind()))
 	digestNumber(sum, tagMode, int64(limit.GetMode()))
-	if c := limit.Calendar; c != nil {
-		sum.Word(tagCalendar)
-		sum.Word(uint64(c.GetPeriod()))
-		sum.Text(c.GetTimezone())
-	}
+	digestCalendar(sum, limit.Calendar)
 	digestNumber(sum, tagRamp, limit.GetRamp())
 	if a := limit.Adaptive; a != nil {
 		sum.Word(tagAdaptive)
@@ -121,6 +142,15 @@ func digestNumber(sum *digest.Sum, tag uint64, number int64) {
 		sum.Word(tag)
 		sum.Int(number)
 	}
+}
+
+func digestCalendar(sum *digest.Sum, c *logv1.Calendar) {
+	if c == nil {
+		return
+	}
+	sum.Word(tagCalendar)
+	sum.Word(uint64(c.GetPeriod()))
+	sum.Text(c.GetTimezone())
 }
 
 func digestAttributes(sum *digest.Sum, limit *logv1.Limit) {

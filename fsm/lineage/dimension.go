@@ -7,13 +7,14 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// Find is the index of the dimension with a name, removed ones too, or -1.
-func (v *Version) Find(name string) int {
+// Find is the index of the dimension with a name, removed ones too, or -1. One that
+// the limit has comes before removed ones of another kind.
+func (v *Variant) Find(name string) int {
 	return slices.IndexFunc(v.Dimensions, func(d Dimension) bool { return d.Spec.GetName() == name })
 }
 
 // FindID is the index of the dimension with a number, or -1.
-func (v *Version) FindID(id uint32) int {
+func (v *Variant) FindID(id uint32) int {
 	for i := range v.Dimensions {
 		if v.Dimensions[i].ID == id {
 			return i
@@ -24,22 +25,32 @@ func (v *Version) FindID(id uint32) int {
 
 // FullAt is when the pristine buckets are full: from then on a key that is full
 // is as one that was never seen.
-func (v *Version) FullAt() bucket.Instant { return v.full }
+func (v *Variant) FullAt() bucket.Instant { return v.full }
 
-func newVersion(number uint32, since bucket.Instant, dimensions []Dimension) *Version {
-	v := &Version{Number: number, Since: since, Dimensions: dimensions}
-	for i := range dimensions {
-		full, ok := dimensions[i].Pristine.FullAt(dimensions[i].Shape)
+// find is the index of the dimension with a name and a kind, or -1.
+func (v *Variant) find(name string, kind logv1.Kind) int {
+	return slices.IndexFunc(v.Dimensions, func(d Dimension) bool { return d.Spec.GetName() == name && d.Kind == kind })
+}
+
+// fill works out when the pristine buckets are full.
+func (v *Variant) fill() {
+	v.full = 0
+	for i := range v.Dimensions {
+		full, ok := v.Dimensions[i].Pristine.FullAt(v.Dimensions[i].Shape)
 		if !ok {
 			full = Never
 		}
 		v.full = max(v.full, full)
 	}
-	return v
+}
+
+// alike says that a bucket has nothing to pass from one to the other.
+func (v *Variant) alike(o *Variant) bool {
+	return slices.EqualFunc(v.Dimensions, o.Dimensions, func(a, b Dimension) bool { return a.ID == b.ID && a.alike(&b) })
 }
 
 // Fresh is what a key holds that was never seen, at now.
-func (v *Version) Fresh(now bucket.Instant) []Held {
+func (v *Variant) Fresh(now bucket.Instant) []Held {
 	held := make([]Held, len(v.Dimensions))
 	for i := range held {
 		held[i].Bucket = v.Dimensions[i].Untouched(now)
@@ -89,7 +100,20 @@ func (d *Dimension) follow(old *Dimension, now bucket.Instant) {
 		return
 	}
 	d.Pristine = old.Untouched(now)
-	d.Pristine.Convert(old.Shape, d.Shape, d.origin(old))
+	d.take(old, &d.Pristine)
+}
+
+// take makes a bucket of d of one of old, the same dimension under other numbers.
+func (d *Dimension) take(old *Dimension, b *bucket.Bucket) {
+	switch d.Kind {
+	case logv1.Kind_KIND_CONCURRENCY:
+		// What is open counts, not the bucket: a lowered limit drains.
+		*b = d.Shape.Full(b.Last())
+	case logv1.Kind_KIND_QUOTA:
+		b.Recount(old.Shape, d.Shape)
+	case logv1.Kind_KIND_RATE:
+		b.Convert(old.Shape, d.Shape, d.origin(old))
+	}
 }
 
 // alike says that a bucket has nothing to pass from one to the other. It compares
@@ -99,7 +123,7 @@ func (d *Dimension) alike(o *Dimension) bool {
 		return true
 	}
 	a, b := d.Spec, o.Spec
-	return a.GetAmount() == b.GetAmount() && a.GetInterval() == b.GetInterval() &&
+	return d.Kind == o.Kind && a.GetAmount() == b.GetAmount() && a.GetInterval() == b.GetInterval() &&
 		a.GetBurst() == b.GetBurst() && a.GetMaxDebt() == b.GetMaxDebt() && d.Target == o.Target &&
 		slices.EqualFunc(d.Classes, o.Classes, func(x, y *logv1.Class) bool {
 			return x.GetName() == y.GetName() && x.GetShare() == y.GetShare() && x.GetBurst() == y.GetBurst()
@@ -121,6 +145,10 @@ func (d *Dimension) origin(old *Dimension) []int {
 // refilled is when a bucket that is empty at now, with all the debt that it may
 // have, is full again: every bucket is by then. It is after Memory at least.
 func (d *Dimension) refilled(now bucket.Instant) bucket.Instant {
+	if d.Kind == logv1.Kind_KIND_QUOTA {
+		// The clock that ends windows is never slower than this one.
+		return now + longestWindow
+	}
 	worst := d.Shape.Empty(now)
 	for class := range d.Shape.Classes() {
 		worst.Excess(d.Shape, class, d.Shape.MaxDebt())
@@ -130,31 +158,4 @@ func (d *Dimension) refilled(now bucket.Instant) bucket.Instant {
 		return Never
 	}
 	return max(at, now+Memory)
-}
-
-// Carry takes what a key holds, which has passed a version, to the version now.
-// It takes held over: give it a copy.
-func (l *Lineage) Carry(held []Held, passed uint32) []Held {
-	for i := passed - l.Versions[0].Number + 1; int(i) < len(l.Versions); i++ {
-		held = carry(l.Versions[i-1], l.Versions[i], held)
-	}
-	return held
-}
-
-func carry(from, to *Version, held []Held) []Held {
-	next := make([]Held, len(to.Dimensions))
-	for i := range to.Dimensions {
-		d := &to.Dimensions[i]
-		at := from.FindID(d.ID)
-		if at < 0 {
-			next[i].Bucket = d.Pristine.Clone()
-			continue
-		}
-		next[i] = held[at]
-		if old := &from.Dimensions[at]; !old.alike(d) {
-			next[i].Bucket.Advance(old.Shape, to.Since)
-			next[i].Bucket.Convert(old.Shape, d.Shape, d.origin(old))
-		}
-	}
-	return next
 }

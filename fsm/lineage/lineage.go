@@ -26,6 +26,22 @@ import (
 // Never is an instant that does not come.
 const Never = bucket.Instant(math.MaxInt64)
 
+// lastInstant bounds authority time, as in fsm/check.
+const lastInstant = bucket.Instant(1 << 62)
+
+// Waiting is the place, after all instants, of a key that is not as one never seen
+// before a window ends, whenever that is. Those that have passed the oldest
+// versions come first.
+func Waiting(passed uint32) bucket.Instant { return lastInstant + 1 + bucket.Instant(passed) }
+
+// Bounds of what is kept of the past, so that a lineage fits a record of a snapshot.
+const (
+	crowdedVersions = 32
+	crowdedNumbers  = 16_384
+	// maxNumbers bounds the dimensions of all overrides of one version.
+	maxNumbers = 4_096
+)
+
 // Memory is how long what was removed is remembered at least. When it comes back
 // within that time with a higher burst it has still the tokens of the old one.
 const Memory = bucket.Instant(24 * time.Hour)
@@ -50,6 +66,23 @@ type Lineage struct {
 type Version struct {
 	Number uint32
 	Since  bucket.Instant
+	// Calendar is that of a quota, and Starts and Ends its window in Unix nanoseconds;
+	// zero until the leader has said which.
+	Calendar     *logv1.Calendar
+	Starts, Ends int64
+	// Variant is what counts for a key without an override.
+	Variant
+	// Overrides are single keys in the order of their bytes, then prefixes. Removed
+	// ones are among them as long as they are remembered.
+	Overrides []Override
+	index     index
+	// began is the version from which the buckets of quotas are others: what a key
+	// holds of those of before counts no more.
+	began uint32
+}
+
+// Variant is the arithmetic of one key, or of many.
+type Variant struct {
 	// Dimensions are those of the limit in the order of the file, then the
 	// removed ones that are remembered.
 	Dimensions []Dimension
@@ -59,6 +92,8 @@ type Version struct {
 // Dimension is one thing that a limit counts, or counted.
 type Dimension struct {
 	ID uint32
+	// Kind is what the limit was when it had the dimension.
+	Kind logv1.Kind
 	// What Shape was made of. They must not be changed.
 	Spec    *logv1.Dimension
 	Classes []*logv1.Class
@@ -102,12 +137,23 @@ func (l *Lineage) At(number uint32) *Version {
 	return l.Versions[i]
 }
 
+// Due is when a key may be dropped of which the place among others is at: an instant
+// or, where only the end of a window helps, Waiting.
+func (l *Lineage) Due(at bucket.Instant) bucket.Instant {
+	switch {
+	case at <= lastInstant || at == Never:
+		return at
+	case at < Waiting(l.Now().began):
+		return l.Now().Since
+	}
+	return Never
+}
+
 // Change is the lineage after its limit has become limit, or nil for a deletion.
 // It fails where limit can't be used.
 func (l *Lineage) Change(limit *logv1.Limit, now bucket.Instant) (*Lineage, error) {
-	old := l.Now()
 	next := &Lineage{ID: l.ID, Name: l.Name, Limit: limit, NextDimension: l.NextDimension}
-	var dimensions []Dimension
+	c := &change{old: l.Now(), limit: limit, now: now, next: &Version{}}
 	if limit == nil {
 		next.Deleted = now
 	} else {
@@ -115,39 +161,28 @@ func (l *Lineage) Change(limit *logv1.Limit, now bucket.Instant) (*Lineage, erro
 		if err != nil {
 			return nil, err
 		}
-		for i, spec := range limit.GetDimensions() {
-			d := Dimension{Spec: spec, Classes: limit.GetClasses(), Target: limit.GetTarget(), Shape: shapes[i]}
-			if at := old.Find(spec.GetName()); at >= 0 {
-				d.follow(&old.Dimensions[at], now)
-			} else {
-				d.ID, d.Pristine = next.NextDimension, d.Shape.Full(now)
-				next.NextDimension++
-			}
-			dimensions = append(dimensions, d)
-		}
+		next.NextDimension = c.begin(shapes, next.NextDimension)
 	}
-	for _, d := range old.Dimensions {
-		if slices.ContainsFunc(dimensions, func(kept Dimension) bool { return kept.ID == d.ID }) || d.over(now) {
-			continue
-		}
-		if d.Until == 0 {
-			d.Until = d.refilled(now)
-		}
-		dimensions = append(dimensions, d)
-	}
-	if len(dimensions) > maxRemembered {
+	c.keep()
+	if n := len(c.next.Dimensions); n > maxRemembered {
 		return nil, bad("dimensions", "%d with the removed ones that are remembered until they are full again, at most %d",
-			len(dimensions), maxRemembered)
+			n, maxRemembered)
 	}
-	next.Versions = l.with(dimensions, now)
+	c.override()
+	if n := c.next.numbers(); n > maxNumbers {
+		return nil, bad("overrides", "%d numbers with the removed ones that are remembered until they are full again, "+
+			"at most %d", n, maxNumbers)
+	}
+	c.window()
+	next.Versions = l.with(c.next, now)
 	return next, nil
 }
 
-// Forget is the lineage without the removed dimensions that are over.
+// Forget is the lineage without what was removed and is over: it is as if it had
+// never been.
 func (l *Lineage) Forget(now bucket.Instant) *Lineage {
 	next := *l
-	kept := slices.DeleteFunc(slices.Clone(l.Now().Dimensions), func(d Dimension) bool { return d.over(now) })
-	next.Versions = l.with(kept, now)
+	next.Versions = l.with(l.Now().without(now), now)
 	return &next
 }
 
@@ -160,33 +195,52 @@ func (l *Lineage) Trim(passed uint32) *Lineage {
 }
 
 // ForgetAt is when Forget has something to do; for a deleted limit, when it may
-// be forgotten as a whole if no key is left: its pristine bucket is full.
+// be forgotten as a whole if no key is left: its pristine buckets are full.
 func (l *Lineage) ForgetAt() bucket.Instant {
 	if l.Limit == nil {
-		return max(l.Now().FullAt(), l.Deleted+Memory)
+		full := l.Now().FullAt()
+		for i := range l.Now().Overrides {
+			full = max(full, l.Now().Overrides[i].FullAt())
+		}
+		return max(full, l.Deleted+Memory)
 	}
+	return l.Now().overAt()
+}
+
+// EndAt is when the windows of a deleted quota are over in any case, so that Forget
+// lets its keys go; Never where it has none.
+func (l *Lineage) EndAt() bucket.Instant {
 	at := Never
 	for i := range l.Now().Dimensions {
-		if until := l.Now().Dimensions[i].Until; until != 0 {
-			at = min(at, until)
+		if d := &l.Now().Dimensions[i]; d.Kind == logv1.Kind_KIND_QUOTA && !d.Live() {
+			at = min(at, d.Until)
 		}
 	}
 	return at
 }
 
+// Crowded says that so much of the past is kept that all keys of the limit should
+// be taken to the version now, so that a file applied in a loop costs no memory.
+func (l *Lineage) Crowded() bool {
+	if len(l.Versions) > crowdedVersions {
+		return true
+	}
+	numbers := 0
+	for _, v := range l.Versions {
+		numbers += v.numbers()
+	}
+	return len(l.Versions) > 1 && numbers > crowdedNumbers
+}
+
 // with is the versions with one more, or with the last one replaced where the
 // arithmetic is as it was: then no bucket has anything to pass.
-func (l *Lineage) with(dimensions []Dimension, now bucket.Instant) []*Version {
-	old := l.Now()
-	same := len(old.Dimensions) == len(dimensions)
-	for i := 0; same && i < len(dimensions); i++ {
-		was := &old.Dimensions[i]
-		same = was.ID == dimensions[i].ID && was.alike(&dimensions[i])
-	}
-	versions := slices.Clone(l.Versions)
-	if same {
-		versions[len(versions)-1] = newVersion(old.Number, old.Since, dimensions)
+func (l *Lineage) with(next *Version, now bucket.Instant) []*Version {
+	old, versions := l.Now(), slices.Clone(l.Versions)
+	if next.same(old) {
+		next.Number, next.Since = old.Number, old.Since
+		versions[len(versions)-1] = next.seal(old)
 		return versions
 	}
-	return append(versions, newVersion(old.Number+1, now, dimensions))
+	next.Number, next.Since = old.Number+1, now
+	return append(versions, next.seal(old))
 }

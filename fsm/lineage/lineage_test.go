@@ -67,16 +67,16 @@ func TestLazyIsEager(t *testing.T) {
 				if l, err = l.Change(limit, now); err != nil {
 					t.Fatal(err)
 				}
-				eager = l.Carry(eager, passed)
+				eager = l.Pass("", eager, passed)
 				if random.IntN(4) == 0 {
 					passed = l.Now().Number
 					l = l.Forget(now)
-					eager = l.Carry(eager, passed)
+					eager = l.Pass("", eager, passed)
 				}
 				now += bucket.Instant(random.Int64N(int64(5 * time.Second)))
 				advance(l, eager, now)
 			}
-			lazy = l.Carry(lazy, begin)
+			lazy = l.Pass("", lazy, begin)
 			advance(l, lazy, now)
 			for i := range l.Now().Dimensions {
 				if !lazy[i].Bucket.Equal(&eager[i].Bucket) || lazy[i].Open != eager[i].Open {
@@ -143,7 +143,7 @@ func TestG9SavedLineagesAreTheSame(t *testing.T) {
 			if sumOf(loaded) != sumOf(l) {
 				t.Errorf("digest %016x, want %016x", sumOf(loaded), sumOf(l))
 			}
-			want, got := l.Carry(clone(held), begin), loaded.Carry(clone(held), begin)
+			want, got := l.Pass("", clone(held), begin), loaded.Pass("", clone(held), begin)
 			for i := range want {
 				if !got[i].Bucket.Equal(&want[i].Bucket) || got[i].Open != want[i].Open {
 					t.Errorf("dimension %d: %+v, want %+v", i, got[i], want[i])

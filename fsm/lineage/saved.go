@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 
-	"google.golang.org/protobuf/proto"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -19,15 +17,30 @@ func (l *Lineage) Save() *logv1.SnapshotLimit {
 		Id: l.ID, Name: l.Name, Limit: l.Limit, Deleted: int64(l.Deleted), NextDimension: l.NextDimension,
 	}
 	for _, v := range l.Versions {
-		version := &logv1.SnapshotVersion{Number: v.Number, Since: int64(v.Since)}
-		for i := range v.Dimensions {
-			d := &v.Dimensions[i]
-			version.Dimensions = append(version.Dimensions, &logv1.SnapshotDimension{
-				Id: d.ID, Spec: d.Spec, Classes: d.Classes, Target: d.Target, Until: int64(d.Until),
-				Pristine: SaveBucket(&d.Pristine),
-			})
+		saved.Versions = append(saved.Versions, v.save())
+	}
+	return saved
+}
+
+func (v *Version) save() *logv1.SnapshotVersion {
+	saved := &logv1.SnapshotVersion{
+		Number: v.Number, Since: int64(v.Since), Calendar: v.Calendar, Starts: v.Starts, Ends: v.Ends,
+	}
+	for i := range v.Dimensions {
+		d := &v.Dimensions[i]
+		saved.Dimensions = append(saved.Dimensions, &logv1.SnapshotDimension{
+			Id: d.ID, Kind: d.Kind, Spec: d.Spec, Classes: d.Classes, Target: d.Target, Until: int64(d.Until),
+			Pristine: SaveBucket(&d.Pristine),
+		})
+	}
+	for i := range v.Overrides {
+		o := &v.Overrides[i]
+		one := &logv1.SnapshotOverride{Value: o.Value, Prefix: o.Prefix, Removed: o.Removed}
+		for at := range o.Dimensions {
+			d := &o.Dimensions[at]
+			one.Dimensions = append(one.Dimensions, &logv1.SnapshotDimension{Spec: d.Spec, Pristine: SaveBucket(&d.Pristine)})
 		}
-		saved.Versions = append(saved.Versions, version)
+		saved.Overrides = append(saved.Overrides, one)
 	}
 	return saved
 }
@@ -86,67 +99,7 @@ func Load(saved *logv1.SnapshotLimit, now bucket.Instant) (*Lineage, error) {
 		}
 	}
 	if !l.counts() {
-		return nil, fmt.Errorf("limit %q: its last version counts other dimensions", l.Name)
+		return nil, fmt.Errorf("limit %q: its last version counts something else", l.Name)
 	}
 	return l, nil
-}
-
-func (l *Lineage) load(saved *logv1.SnapshotVersion, now bucket.Instant) error {
-	var before *Version
-	if len(l.Versions) > 0 {
-		before = l.Now()
-	}
-	since := bucket.Instant(saved.GetSince())
-	switch {
-	case since < 0 || since > now || before != nil && since < before.Since:
-		return fmt.Errorf("since %d: must ascend, and be at most %d", since, now)
-	case len(saved.GetDimensions()) > maxRemembered:
-		return fmt.Errorf("%d dimensions: must be at most %d", len(saved.GetDimensions()), maxRemembered)
-	}
-	v := &Version{}
-	for _, one := range saved.GetDimensions() {
-		d := Dimension{
-			ID: one.GetId(), Spec: one.GetSpec(), Classes: one.GetClasses(), Target: one.GetTarget(),
-			Until: bucket.Instant(one.GetUntil()),
-		}
-		if d.ID == 0 || d.ID >= l.NextDimension || v.FindID(d.ID) >= 0 || v.Find(d.Spec.GetName()) >= 0 || d.Until < 0 {
-			return fmt.Errorf("dimension %d, %q: is wrong or there twice", d.ID, clip(d.Spec.GetName()))
-		}
-		// The checks of a limit are those of its dimensions.
-		shapes, err := Shapes(&logv1.Limit{
-			Name: l.Name, Dimensions: []*logv1.Dimension{d.Spec}, Classes: d.Classes, Target: d.Target,
-			Lease: minLease, MaxKeys: 1,
-		})
-		if err != nil {
-			return fmt.Errorf("dimension %d: %w", d.ID, err)
-		}
-		d.Shape = shapes[0]
-		if before != nil {
-			if at := before.FindID(d.ID); at >= 0 && d.alike(&before.Dimensions[at]) {
-				d.Shape = before.Dimensions[at].Shape
-			}
-		}
-		if d.Pristine, err = LoadBucket(d.Shape, one.GetPristine(), now); err != nil {
-			return fmt.Errorf("dimension %d: pristine: %w", d.ID, err)
-		}
-		v.Dimensions = append(v.Dimensions, d)
-	}
-	l.Versions = append(l.Versions, newVersion(saved.GetNumber(), since, v.Dimensions))
-	return nil
-}
-
-// counts says whether the version now counts what is configured.
-func (l *Lineage) counts() bool {
-	live := 0
-	for i := range l.Now().Dimensions {
-		d := &l.Now().Dimensions[i]
-		if !d.Live() {
-			continue
-		}
-		if live >= len(l.Limit.GetDimensions()) || !proto.Equal(d.Spec, l.Limit.GetDimensions()[live]) {
-			return false
-		}
-		live++
-	}
-	return live == len(l.Limit.GetDimensions())
 }
