@@ -9,6 +9,9 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/quorlease/quorlease/api/limitsfile/guard"
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 )
 
 // entry is one key of a mapping with its value.
@@ -31,8 +34,8 @@ func (d *decoder) entries(n ast.Node, path, want string) []entry {
 		d.mismatch(n, path, want)
 		return nil
 	}
-	if len(values) > entriesMax {
-		d.fail(start(n), path, "more than %d fields in one place", entriesMax)
+	if len(values) > guard.EntriesMax {
+		d.fail(start(n), path, "more than %d fields in one place", guard.EntriesMax)
 		return nil
 	}
 	var found []entry
@@ -186,7 +189,7 @@ func (d *decoder) size(n ast.Node, path string) *int64 {
 	if n == nil {
 		return nil
 	}
-	if size, ok := value(d, n, path, "a whole number", parseSize); ok {
+	if size, ok := value(d, n, path, "a whole number", written.ParseSize); ok {
 		return &size
 	}
 	return nil
@@ -196,7 +199,7 @@ func (d *decoder) share(n ast.Node, path string) *int64 {
 	if n == nil {
 		return nil
 	}
-	if share, ok := value(d, n, path, "a percentage", parseShare); ok {
+	if share, ok := value(d, n, path, "a percentage", written.ParseShare); ok {
 		return &share
 	}
 	return nil
@@ -206,7 +209,7 @@ func (d *decoder) duration(n ast.Node, path string) *time.Duration {
 	if n == nil {
 		return nil
 	}
-	if long, ok := value(d, n, path, "a duration", parseDuration); ok {
+	if long, ok := value(d, n, path, "a duration", written.ParseDuration); ok {
 		return &long
 	}
 	return nil

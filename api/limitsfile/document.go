@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
 func (d *decoder) document(root ast.Node, req *quorleasev1.LimitsApplyRequest) {
@@ -25,42 +25,57 @@ func (d *decoder) document(root ast.Node, req *quorleasev1.LimitsApplyRequest) {
 // limit reads the fields in the order in which they depend on one another,
 // whatever their order in the file.
 func (d *decoder) limit(n ast.Node, path string) *quorleasev1.Limit {
-	f := d.fields(n, path, "name", "per", "rate", "unlimited", "target", "burst", "classes",
-		"max_debt", "max_open", "exact", "lease", "max_keys", "on_quorum_loss", "fallback")
+	f := d.fields(n, path, "name", "match", "per", "mode", "rate", "concurrency", "quota", "unlimited", "target",
+		"burst", "classes", "max_debt", "ramp", "adaptive", "exact", "escrow", "max_open", "lease", "queue",
+		"on_quorum_loss", "fallback", "max_keys", "max_keys_per_client", "overrides", "source")
 	l := &quorleasev1.Limit{
-		Name:      d.str(f["name"], path+".name"),
-		Unlimited: d.boolean(f["unlimited"], path+".unlimited"),
-		TargetBp:  d.share(f["target"], path+".target"),
-		Exact:     d.boolean(f["exact"], path+".exact"),
-		MaxKeys:   d.size(f["max_keys"], path+".max_keys"),
-		Lease:     protoDuration(d.duration(f["lease"], path+".lease")),
+		Name:        d.str(f["name"], path+".name"),
+		Match:       d.match(f["match"], path+".match"),
+		Per:         d.texts(f["per"], path+".per"),
+		Mode:        d.enforcement(f["mode"], path+".mode"),
+		Concurrency: d.size(f["concurrency"], path+".concurrency"),
+		Quota:       d.quota(f["quota"], path+".quota"),
+		Unlimited:   d.boolean(f["unlimited"], path+".unlimited"),
+		TargetBp:    d.share(f["target"], path+".target"),
+		Ramp:        protoDuration(d.duration(f["ramp"], path+".ramp")),
+		Adaptive:    d.adaptive(f["adaptive"], path+".adaptive"),
+		Exact:       d.boolean(f["exact"], path+".exact"),
+		Escrow:      protoDuration(d.duration(f["escrow"], path+".escrow")),
+		MaxKeys:     d.size(f["max_keys"], path+".max_keys"),
+		Lease:       protoDuration(d.duration(f["lease"], path+".lease")),
+		Queue:       d.queue(f["queue"], path+".queue"),
+		Source:      d.source(f["source"], path+".source"),
 
 		OnQuorumLoss:    d.mode(f["on_quorum_loss"], path+".on_quorum_loss"),
 		FallbackShareBp: d.fallbackShare(f["fallback"], path+".fallback"),
 	}
-	for i, attribute := range d.items(f["per"], path+".per") {
-		l.Per = append(l.Per, d.str(attribute, fmt.Sprintf("%s.per[%d]", path, i)))
+	if most := d.size(f["max_keys_per_client"], path+".max_keys_per_client"); most != nil {
+		l.MaxKeysPerClient = *most
 	}
 	if f["rate"] != nil {
-		d.rates(f["rate"], path+".rate", l)
+		l.Dimensions = d.rates(f["rate"], path+".rate")
 	}
 	if f["classes"] != nil {
 		d.classes(f["classes"], path+".classes", l)
 	}
-	for _, size := range []struct {
-		name  string
-		least int64
-		set   func(*quorleasev1.Dimension, *int64)
-	}{
-		{"burst", 1, func(to *quorleasev1.Dimension, n *int64) { to.Burst = n }},
-		{"max_debt", 0, func(to *quorleasev1.Dimension, n *int64) { to.MaxDebt = n }},
-		{"max_open", 0, func(to *quorleasev1.Dimension, n *int64) { to.MaxOpen = n }},
-	} {
+	for i, n := range d.items(f["overrides"], path+".overrides") {
+		l.Overrides = append(l.Overrides, d.override(n, fmt.Sprintf("%s.overrides[%d]", path, i), l))
+	}
+	for _, size := range sizes {
 		if f[size.name] != nil {
-			d.sizes(f[size.name], path+"."+size.name, l, size.least, size.set)
+			d.sizes(f[size.name], path+"."+size.name, l, size)
 		}
 	}
 	return l
+}
+
+// texts reads a list of texts.
+func (d *decoder) texts(n ast.Node, path string) []string {
+	var list []string
+	for i, item := range d.items(n, path) {
+		list = append(list, d.str(item, fmt.Sprintf("%s[%d]", path, i)))
+	}
+	return list
 }
 
 func protoDuration(d *time.Duration) *durationpb.Duration {
@@ -70,22 +85,31 @@ func protoDuration(d *time.Duration) *durationpb.Duration {
 	return durationpb.New(*d)
 }
 
-func (d *decoder) rates(n ast.Node, path string, l *quorleasev1.Limit) {
+// rates reads the rate of each dimension.
+func (d *decoder) rates(n ast.Node, path string) []*quorleasev1.Dimension {
+	var list []*quorleasev1.Dimension
 	for _, e := range d.entries(n, path, "a rate for each dimension, like {requests: 1000/min}") {
-		at := join(path, shortened(e.key))
-		text, ok := d.plain(e.value, at, "a rate like 1000/min")
-		if !ok {
-			continue
+		if rate := d.rate(e.value, join(path, shortened(e.key))); rate != nil {
+			list = append(list, &quorleasev1.Dimension{Name: e.key, Rate: rate})
 		}
-		amount, interval, problem := parseRate(text)
-		if problem != "" {
-			d.fail(start(e.value), at, "%s", problem)
-			continue
-		}
-		l.Dimensions = append(l.Dimensions, &quorleasev1.Dimension{
-			Name: e.key, Rate: &quorleasev1.Rate{Amount: amount, Interval: durationpb.New(interval)},
-		})
 	}
+	return list
+}
+
+func (d *decoder) rate(n ast.Node, path string) *quorleasev1.Rate {
+	if n == nil {
+		return nil
+	}
+	text, ok := d.plain(n, path, "a rate like 1000/min")
+	if !ok {
+		return nil
+	}
+	amount, interval, problem := written.ParseRate(text)
+	if problem != "" {
+		d.fail(start(n), path, "%s", problem)
+		return nil
+	}
+	return &quorleasev1.Rate{Amount: amount, Interval: durationpb.New(interval)}
 }
 
 func (d *decoder) classes(n ast.Node, path string, l *quorleasev1.Limit) {
@@ -100,68 +124,23 @@ func (d *decoder) classes(n ast.Node, path string, l *quorleasev1.Limit) {
 	}
 }
 
-// sizes reads a size of every dimension: one duration, which stands for what the
-// rate after target hands out in it, or tokens by dimension.
-func (d *decoder) sizes(
-	n ast.Node, path string, l *quorleasev1.Limit, least int64, set func(*quorleasev1.Dimension, *int64),
-) {
-	const want = "a duration of the rate, like 10s, or tokens by dimension, like {requests: 200}"
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		for _, e := range d.entries(n, path, want) {
-			at := join(path, shortened(e.key))
-			size := d.size(e.value, at)
-			dimension := dimensionOf(l, e.key)
-			if dimension == nil {
-				d.fail(e.at, at, "rate has no such dimension")
-				continue
-			}
-			set(dimension, size)
-		}
-		return
-	}
-	long, ok := value(d, n, path, want, parseDuration)
-	if !ok {
-		return
-	}
-	if long == 0 && least > 0 {
-		d.fail(start(n), path, "%v: must be positive", long)
-		return
-	}
-	target := int64(bucket.Whole)
-	if l.TargetBp != nil {
-		target = l.GetTargetBp()
-	}
-	for _, dimension := range l.GetDimensions() {
-		whole := rate{
-			amount: dimension.GetRate().GetAmount(), interval: dimension.GetRate().GetInterval().AsDuration(),
-			target: target,
-		}
-		tokens := whole.tokensIn(long)
-		if least > 0 {
-			tokens = whole.burstIn(long)
-		}
-		set(dimension, &tokens)
-	}
-}
-
-func dimensionOf(l *quorleasev1.Limit, name string) *quorleasev1.Dimension {
-	for _, dimension := range l.GetDimensions() {
-		if dimension.GetName() == name {
-			return dimension
-		}
-	}
-	return nil
-}
-
 func (d *decoder) budget(n ast.Node, path string) *quorleasev1.RetryBudget {
-	f := d.fields(n, path, "name", "match", "max_retries", "max_fraction", "window", "min_requests", "retry_after")
+	f := d.fields(n, path, "name", "match", "max_retries", "max_fraction", "window", "min_requests", "min_retries",
+		"retry_after", "scope", "warn", "mode")
 	b := &quorleasev1.RetryBudget{
 		Name:          d.str(f["name"], path+".name"),
 		MaxFractionBp: d.share(f["max_fraction"], path+".max_fraction"),
 		Window:        protoDuration(d.duration(f["window"], path+".window")),
 		MinRequests:   d.size(f["min_requests"], path+".min_requests"),
 		RetryAfter:    protoDuration(d.duration(f["retry_after"], path+".retry_after")),
+		MinRetries:    d.rate(f["min_retries"], path+".min_retries"),
+		Scope:         d.scope(f["scope"], path+".scope"),
+		Mode:          d.enforcement(f["mode"], path+".mode"),
+	}
+	if f["warn"] != nil {
+		warn := d.fields(f["warn"], path+".warn", "fraction", "for")
+		b.WarnFractionBp = d.share(warn["fraction"], path+".warn.fraction")
+		b.WarnFor = protoDuration(d.duration(warn["for"], path+".warn.for"))
 	}
 	if f["match"] != nil {
 		match := d.fields(f["match"], path+".match", "client")

@@ -110,8 +110,8 @@ func TestWrongValuesHaveTheirPlace(t *testing.T) {
 		{"not a number", head + "    max_keys: .nan\n", `limits[0].max_keys: ".nan": floats are not supported`},
 		{"octal", head + "    max_keys: 0o17\n", `"0o17": want a whole number`},
 		{"leading zero", head + "    max_keys: 017\n", `"017": a whole number has no leading zero`},
-		{"unknown field", head + "    ratee: 1\n", `4:5: limits[0].ratee: unknown field; known are name, per, rate`},
-		{"field of a later program", head + "    mode: shadow\n", `limits[0].mode: unknown field`},
+		{"unknown field", head + "    ratee: 1\n", `4:5: limits[0].ratee: unknown field; known are name, match, per`},
+		{"field of a later program", head + "    color: red\n", `limits[0].color: unknown field`},
 		{"unknown top field", "limit: []\n", `1:1: limit: unknown field; known are limits, retry_budgets`},
 		{"duplicate field", head + "    rate: {requests: 1/s}\n", `4:5: limits[0].rate: set twice in one place`},
 		{"duplicate dimension", "limits: [{name: a, rate: {r: 1/s, r: 2/s}}]", `limits[0].rate.r: set twice`},
@@ -125,7 +125,7 @@ func TestWrongValuesHaveTheirPlace(t *testing.T) {
 		{"bad dimension", "limits: [{name: a, rate: {R: 1/s}}]", `1:27: limits[0].rate.R: "R" is not the name of`},
 		{
 			"no rate", "limits: [{name: a}]",
-			`limits[0].rate: missing: name a rate for each dimension, or set unlimited: true`,
+			`limits[0].rate: missing: name a rate for each dimension, a concurrency or a quota, or set unlimited: true`,
 		},
 		{
 			"A06_unlimited_and_a_rate", head + "    unlimited: true\n",
@@ -169,7 +169,6 @@ func TestWrongValuesHaveTheirPlace(t *testing.T) {
 			`4:13: limits[0].burst.tokens: rate has no such dimension`,
 		},
 		{"lease too long", head + "    lease: 25h\n", `4:5: limits[0].lease: 25h0m0s is out of range 1ms..24h`},
-		{"per an attribute", head + "    per: [tenant]\n", `4:11: limits[0].per[0]: "tenant": must be [] or ["key"]`},
 	} {
 		t.Run(test.name, test.check)
 	}
@@ -180,7 +179,7 @@ func TestWrongTextsHaveTheirPlace(t *testing.T) {
 	for _, test := range []mistake{
 		{"empty value", head + "    burst:\n    exact: true\n", `the value before is empty`},
 		{"empty value at the end", head + "    burst:\n", `limits[0].burst: empty: want a duration`},
-		{"list for a mapping", "limits: [[]]", `limits[0]: a list: want fields: name, per`},
+		{"list for a mapping", "limits: [[]]", `limits[0]: a list: want fields: name, match, per`},
 		{"mapping for a list", "limits: {}", `limits: fields: want a list`},
 		{
 			"window", "retry_budgets: [{name: b, match: {client: x}, window: 10s}]",
@@ -222,7 +221,7 @@ func TestWrongTextsHaveTheirPlace(t *testing.T) {
 // A person who mends a file wants to see everything at once, in order.
 func TestAllMistakesAreReported(t *testing.T) {
 	t.Parallel()
-	file := "limits:\n  - name: A\n    rate: {r: 1/x}\n    mode: off\n  - {name: b, rate: {r: 1/s}, lease: 1y}\n"
+	file := "limits:\n  - name: A\n    rate: {r: 1/x}\n    modes: off\n  - {name: b, rate: {r: 1/s}, lease: 1y}\n"
 	_, err := limitsfile.ParseNamed("prod.yaml", []byte(file))
 	var all limitsfile.SourceErrors
 	if !errors.As(err, &all) || len(all) != 3 {

@@ -1,20 +1,16 @@
 package limitsfile
 
 import (
-	"strings"
-
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// modes are what clients may do while nobody answers, as the file calls it.
-var modes = []struct {
-	name string
-	mode quorleasev1.FallbackMode
-}{
+// modes are what clients may do while nobody answers.
+var modes = written.Words[quorleasev1.FallbackMode]{
 	{"open", quorleasev1.FallbackMode_OPEN_ON_LOSS},
 	{"share", quorleasev1.FallbackMode_SHARE_ON_LOSS},
 	{"closed", quorleasev1.FallbackMode_CLOSED_ON_LOSS},
@@ -30,33 +26,13 @@ func Mode(l *logv1.Limit) quorleasev1.FallbackMode {
 }
 
 // ModeName is a mode as the file calls it, empty for what is none.
-func ModeName(mode quorleasev1.FallbackMode) string {
-	for _, one := range modes {
-		if one.mode == mode {
-			return one.name
-		}
-	}
-	return ""
-}
-
-func parseMode(s string) (quorleasev1.FallbackMode, string) {
-	for _, one := range modes {
-		if one.name == s {
-			return one.mode, ""
-		}
-	}
-	names := make([]string, len(modes))
-	for i, one := range modes {
-		names[i] = one.name
-	}
-	return 0, Quote(s) + ": want one of " + strings.Join(names, ", ")
-}
+func ModeName(mode quorleasev1.FallbackMode) string { return modes.Name(mode) }
 
 func (d *decoder) mode(n ast.Node, path string) quorleasev1.FallbackMode {
 	if n == nil {
 		return quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED
 	}
-	mode, _ := value(d, n, path, "open, share or closed", parseMode)
+	mode, _ := value(d, n, path, "open, share or closed", modes.Parse)
 	return mode
 }
 

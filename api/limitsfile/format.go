@@ -1,11 +1,11 @@
 package limitsfile
 
 import (
-	"encoding/json"
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
@@ -40,112 +40,144 @@ func (w *writer) line(format string, args ...any) {
 }
 
 func (w *writer) limit(l *quorleasev1.Limit) {
-	w.line("  - name: %s", word(l.GetName()))
+	w.line("  - name: %s", written.Word(l.GetName()))
+	w.texts("match", l.GetMatch())
 	if len(l.GetPer()) > 0 {
-		w.line("    per: [%s]", strings.Join(l.GetPer(), ", "))
+		w.line("    per: [%s]", strings.Join(mapped(l.GetPer(), written.Word), ", "))
 	}
+	w.word("mode", enforcements.Name(l.GetMode()))
+	if l.Concurrency != nil {
+		w.line("    concurrency: %d", l.GetConcurrency())
+	}
+	w.quota(l.GetQuota())
 	if l.GetUnlimited() {
 		w.line("    unlimited: true")
 	}
-	w.flow("rate", l, func(d *quorleasev1.Dimension) (string, bool) {
-		return formatRate(d.GetRate().GetAmount(), d.GetRate().GetInterval().AsDuration()), true
-	})
+	w.flow("rate", rateParts(l.GetDimensions()))
 	// An unlimited limit has a target of all, which the file does not say.
-	if l.TargetBp != nil && !l.GetUnlimited() {
-		w.line("    target: %s", formatShare(l.GetTargetBp()))
+	if !l.GetUnlimited() {
+		w.share("target", l.TargetBp)
 	}
-	w.flow("burst", l, func(d *quorleasev1.Dimension) (string, bool) {
-		return fmt.Sprint(d.GetBurst()), d.Burst != nil
-	})
+	w.flow("burst", sizeParts(l.GetDimensions(), sizes[0]))
 	w.classes(l)
-	w.flow("max_debt", l, func(d *quorleasev1.Dimension) (string, bool) {
-		return fmt.Sprint(d.GetMaxDebt()), d.MaxDebt != nil
-	})
-	w.flow("max_open", l, func(d *quorleasev1.Dimension) (string, bool) {
-		return fmt.Sprint(d.GetMaxOpen()), d.MaxOpen != nil
-	})
+	w.flow("max_debt", sizeParts(l.GetDimensions(), sizes[1]))
+	w.duration("ramp", l.GetRamp())
+	w.adaptive(l.GetAdaptive())
 	if l.GetExact() {
 		w.line("    exact: true")
 	}
-	if l.GetLease() != nil {
-		w.line("    lease: %s", formatDuration(l.GetLease().AsDuration()))
-	}
-	if l.MaxKeys != nil {
-		w.line("    max_keys: %d", l.GetMaxKeys())
-	}
-	if name := ModeName(l.GetOnQuorumLoss()); name != "" {
-		w.line("    on_quorum_loss: %s", name)
-	}
+	w.duration("escrow", l.GetEscrow())
+	w.flow("max_open", sizeParts(l.GetDimensions(), sizes[2]))
+	w.duration("lease", l.GetLease())
+	w.queue(l.GetQueue())
+	w.word("on_quorum_loss", ModeName(l.GetOnQuorumLoss()))
 	if l.FallbackShareBp != nil {
-		w.line("    fallback: {share: %s}", formatShare(l.GetFallbackShareBp()))
+		w.line("    fallback: {share: %s}", written.FormatShare(l.GetFallbackShareBp()))
 	}
-}
-
-// flow writes one value of each dimension that has one.
-func (w *writer) flow(name string, l *quorleasev1.Limit, value func(*quorleasev1.Dimension) (string, bool)) {
-	var parts []string
-	for _, d := range l.GetDimensions() {
-		if text, ok := value(d); ok {
-			parts = append(parts, word(d.GetName())+": "+text)
-		}
+	w.number("max_keys", l.MaxKeys)
+	if l.GetMaxKeysPerClient() > 0 {
+		w.line("    max_keys_per_client: %d", l.GetMaxKeysPerClient())
 	}
-	if len(parts) > 0 {
-		w.line("    %s: {%s}", name, strings.Join(parts, ", "))
+	w.overrides(l)
+	if s := l.GetSource(); s != nil {
+		w.always("source", slices.Concat(part("url", s.GetUrl()), part("verified_at", s.GetVerifiedAt())))
 	}
 }
 
 func (w *writer) classes(l *quorleasev1.Limit) {
 	var parts []string
 	for _, c := range l.GetClasses() {
-		text := "share: " + formatShare(c.GetShareBp())
+		text := "share: " + written.FormatShare(c.GetShareBp())
 		if c.BurstBp != nil {
-			text += ", burst: " + formatShare(c.GetBurstBp())
+			text += ", burst: " + written.FormatShare(c.GetBurstBp())
 		}
-		parts = append(parts, word(c.GetName())+": {"+text+"}")
+		parts = append(parts, written.Word(c.GetName())+": {"+text+"}")
 	}
-	if len(parts) > 0 {
-		w.line("    classes: {%s}", strings.Join(parts, ", "))
+	w.flow("classes", parts)
+}
+
+func (w *writer) quota(q *quorleasev1.Quota) {
+	if q == nil {
+		return
+	}
+	parts := slices.Concat(part("per", periods.Name(q.GetPeriod())), part("timezone", q.GetTimezone()))
+	parts = append(parts, "amounts: "+numbers(q.GetAmounts()))
+	if len(q.GetWarnBp()) > 0 {
+		parts = append(parts, "warn: ["+strings.Join(mapped(q.GetWarnBp(), written.FormatShare), ", ")+"]")
+	}
+	w.flow("quota", parts)
+}
+
+func (w *writer) adaptive(a *quorleasev1.Adaptive) {
+	if a == nil {
+		return
+	}
+	w.always("adaptive", slices.Concat(
+		sharePart("decrease", a.DecreaseBp), sharePart("step", a.StepBp),
+		durationPart("interval", a.GetInterval()), sharePart("floor", a.FloorBp)))
+}
+
+func (w *writer) queue(q *quorleasev1.Queue) {
+	if q == nil {
+		return
+	}
+	var parts []string
+	if q.Max != nil {
+		parts = append(parts, fmt.Sprintf("max: %d", q.GetMax()))
+	}
+	if q.GetMaxTokens() > 0 {
+		parts = append(parts, fmt.Sprintf("max_tokens: %d", q.GetMaxTokens()))
+	}
+	parts = append(parts, durationPart("max_wait", q.GetMaxWait())...)
+	if len(q.GetWeights()) > 0 {
+		parts = append(parts, "weights: "+numbers(q.GetWeights()))
+	}
+	w.always("queue", parts)
+}
+
+// overrides writes one line for each.
+func (w *writer) overrides(l *quorleasev1.Limit) {
+	if len(l.GetOverrides()) > 0 {
+		w.line("    overrides:")
+	}
+	for _, o := range l.GetOverrides() {
+		parts := slices.Concat(part("key", o.GetKey()), part("prefix", o.GetPrefix()))
+		add := func(name string, values []string) {
+			if len(values) > 0 {
+				parts = append(parts, name+": {"+strings.Join(values, ", ")+"}")
+			}
+		}
+		switch {
+		case l.Concurrency != nil:
+			for _, d := range o.GetDimensions() {
+				parts = append(parts, fmt.Sprintf("concurrency: %d", d.GetBurst()))
+			}
+		case l.GetQuota() != nil:
+			add("amounts", sizeParts(o.GetDimensions(), sizes[0]))
+		default:
+			add("rate", rateParts(o.GetDimensions()))
+			for _, s := range sizes {
+				add(s.name, sizeParts(o.GetDimensions(), s))
+			}
+		}
+		w.line("      - {%s}", strings.Join(parts, ", "))
 	}
 }
 
 func (w *writer) budget(b *quorleasev1.RetryBudget) {
-	w.line("  - name: %s", word(b.GetName()))
-	w.line("    match: {client: %s}", word(b.GetClient()))
+	w.line("  - name: %s", written.Word(b.GetName()))
+	w.line("    match: {client: %s}", written.Word(b.GetClient()))
 	if b.MaxRetries != nil {
 		w.line("    max_retries: %d", b.GetMaxRetries())
 	}
-	if b.MaxFractionBp != nil {
-		w.line("    max_fraction: %s", formatShare(b.GetMaxFractionBp()))
+	w.share("max_fraction", b.MaxFractionBp)
+	w.duration("window", b.GetWindow())
+	w.number("min_requests", b.MinRequests)
+	if r := b.GetMinRetries(); r != nil {
+		w.line("    min_retries: %s", written.FormatRate(r.GetAmount(), r.GetInterval().AsDuration()))
 	}
-	if b.GetWindow() != nil {
-		w.line("    window: %s", formatDuration(b.GetWindow().AsDuration()))
-	}
-	if b.MinRequests != nil {
-		w.line("    min_requests: %d", b.GetMinRequests())
-	}
-	if b.GetRetryAfter() != nil {
-		w.line("    retry_after: %s", formatDuration(b.GetRetryAfter().AsDuration()))
-	}
-}
-
-// plainWord matches texts that no reader of YAML takes for anything else.
-var plainWord = regexp.MustCompile(`^[a-z][a-z0-9_-]*(\.[a-z0-9_-]+)*$`)
-
-// reserved are words that some version of YAML takes for something else.
-var reserved = map[string]bool{
-	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
-}
-
-// word writes a text, in quotes where it needs them. JSON's quoting is also
-// YAML's.
-func word(s string) string {
-	if plainWord.MatchString(s) && !reserved[s] {
-		return s
-	}
-	var out strings.Builder
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	// A string always encodes.
-	_ = encoder.Encode(s)
-	return strings.TrimSpace(out.String())
+	w.duration("retry_after", b.GetRetryAfter())
+	w.word("scope", scopes.Name(b.GetScope()))
+	w.flow("warn", slices.Concat(sharePart("fraction", b.WarnFractionBp), durationPart("for", b.GetWarnFor())))
+	w.word("mode", enforcements.Name(b.GetMode()))
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 )
 
 // Bounds of names and keys, in bytes.
@@ -33,11 +35,11 @@ func NameProblem(s string) string {
 
 // DimensionProblem says why s is not the name of a dimension; "" when it is:
 // [a-z][a-z0-9_]{0,62}.
-func DimensionProblem(s string) string { return wordProblem(s, "dimension") }
+func DimensionProblem(s string) string { return wordProblem(s, "a dimension") }
 
 // ClassProblem is DimensionProblem for the name of a class, which looks the
 // same.
-func ClassProblem(s string) string { return wordProblem(s, "class") }
+func ClassProblem(s string) string { return wordProblem(s, "a class") }
 
 func wordProblem(s, what string) string {
 	if s == "" {
@@ -47,7 +49,7 @@ func wordProblem(s, what string) string {
 		c := s[i]
 		letter := c >= 'a' && c <= 'z'
 		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) || i == NameMax {
-			return Quote(s) + " is not the name of a " + what + ": 1 to 63 of a-z, 0-9 and _, the first a letter"
+			return Quote(s) + " is not the name of " + what + ": 1 to 63 of a-z, 0-9 and _, the first a letter"
 		}
 	}
 	return ""
@@ -75,18 +77,6 @@ func textProblem(s string, most int) string {
 	return ""
 }
 
-// quoteMax bounds how much of a value an error repeats, in bytes.
-const quoteMax = 128
-
 // Quote shows a value of somebody else's in an error or a log line: quoted, so
 // that it can't break the line, and cut, so that it can't flood it.
-func Quote(s string) string {
-	if len(s) <= quoteMax {
-		return fmt.Sprintf("%q", s)
-	}
-	cut := quoteMax
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%q…", s[:cut])
-}
+func Quote(s string) string { return written.Quote(s) }

@@ -15,6 +15,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/quorlease/quorlease/api/limitsfile/guard"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
@@ -82,8 +83,7 @@ func (d *decoder) read(data []byte) ast.Node {
 		d.fail(placeOf(tk), "", "%s", oneLine(tk.Error))
 		return nil
 	}
-	g := &guard{}
-	if tk, problem := g.check(tokens); tk != nil {
+	if tk, problem := guard.Check(tokens); tk != nil {
 		d.fail(placeOf(tk), "", "%s", problem)
 		return nil
 	}

@@ -109,6 +109,8 @@ func TestDefaults(t *testing.T) {
 	want := &logv1.Limit{
 		Name: "a", Target: 10_000, Lease: int64(5 * time.Second), MaxKeys: 100_000,
 		OnQuorumLoss: logv1.OnQuorumLoss_ON_QUORUM_LOSS_OPEN,
+		Ramp:         int64(time.Minute), Escrow: int64(3 * time.Second),
+		Queue: &logv1.Queue{Max: 10_000, MaxWait: int64(time.Minute)},
 		Dimensions: []*logv1.Dimension{
 			{Name: "requests", Amount: 10, Interval: int64(time.Minute), Burst: 10, MaxDebt: 10, MaxOpen: 10},
 			// A sixtieth of a token in 60 s: the burst is 1 all the same.
@@ -124,7 +126,7 @@ func TestDefaults(t *testing.T) {
 	}
 	wantBudget := &logv1.RetryBudget{
 		Name: "b", Client: "batch-*", MaxRetries: 3, MaxFraction: 2000, Window: int64(5 * time.Minute),
-		MinRequests: 50, RetryAfter: int64(time.Minute),
+		MinRequests: 50, RetryAfter: int64(time.Minute), WarnFraction: 1000, WarnFor: int64(2 * time.Minute),
 	}
 	if diff := cmp.Diff(wantBudget, budget, protocmp.Transform()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -2,54 +2,66 @@ package limitsfile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
+// renamed are fields that the file calls otherwise, by how their paths end.
+var renamed = []struct{ protocol, file string }{
+	{"].fallback_share_bp", "].fallback.share"},
+	{"].client", "].match.client"},
+	{"].dimensions", "].rate"},
+	{"].warn_fraction_bp", "].warn.fraction"},
+	{"].warn_for", "].warn.for"},
+	{".min_retries.amount", ".min_retries"},
+	{".min_retries.interval", ".min_retries"},
+	{".quota.period", ".quota.per"},
+	{"_bp", ""},
+}
+
 // sourcePath is what the file calls a field of the public protocol:
 // limits[0].dimensions[1].burst is limits[0].burst.input_tokens there, or
 // limits[0].burst where that is one duration for all.
 func (d *decoder) sourcePath(req *quorleasev1.LimitsApplyRequest, field string) string {
-	var i, j int
+	var i, j, k int
+	rest := field[strings.LastIndexAny(field, ".")+1:]
+	if n, _ := fmt.Sscanf(field, "limits[%d].overrides[%d].dimensions[%d]", &i, &j, &k); n == 3 {
+		dimension := req.GetLimits()[i].GetOverrides()[j].GetDimensions()[k]
+		return d.dimensionPath(fmt.Sprintf("limits[%d].overrides[%d].", i, j), rest, dimension.GetName())
+	}
 	if n, _ := fmt.Sscanf(field, "limits[%d].dimensions[%d]", &i, &j); n == 2 {
-		return d.dimensionPath(field, i, shortened(req.GetLimits()[i].GetDimensions()[j].GetName()))
+		dimension := req.GetLimits()[i].GetDimensions()[j]
+		return d.dimensionPath(fmt.Sprintf("limits[%d].", i), rest, dimension.GetName())
 	}
 	if n, _ := fmt.Sscanf(field, "limits[%d].classes[%d]", &i, &j); n == 2 {
-		_, rest, _ := strings.Cut(field, "].classes[")
-		_, rest, _ = strings.Cut(rest, "].")
-		name := shortened(req.GetLimits()[i].GetClasses()[j].GetName())
-		path := fmt.Sprintf("limits[%d].classes.%s", i, name)
-		switch rest {
-		case "share_bp", "burst_bp":
-			return path + "." + strings.TrimSuffix(rest, "_bp")
-		default:
+		path := fmt.Sprintf("limits[%d].classes.%s", i, shortened(req.GetLimits()[i].GetClasses()[j].GetName()))
+		if part, found := strings.CutSuffix(rest, "_bp"); found {
+			return path + "." + part
+		}
+		return path
+	}
+	field = strings.Replace(field, ".warn_bp[", ".warn[", 1)
+	for _, r := range renamed {
+		if before, found := strings.CutSuffix(field, r.protocol); found {
+			return before + r.file
+		}
+	}
+	return field
+}
+
+// dimensionPath is where the file says a field of a dimension.
+func (d *decoder) dimensionPath(at, field, name string) string {
+	name = shortened(name)
+	places := []string{at + "amounts." + name, at + "concurrency", at + "rate." + name}
+	if slices.ContainsFunc(sizes, func(s size) bool { return s.name == field }) {
+		places = []string{at + field + "." + name, places[0], places[1], at + field, places[2]}
+	}
+	for _, path := range places {
+		if _, known := d.places[path]; known {
 			return path
 		}
 	}
-	if before, found := strings.CutSuffix(field, "].fallback_share_bp"); found {
-		return before + "].fallback.share"
-	}
-	if strings.HasSuffix(field, "].client") {
-		return strings.TrimSuffix(field, "client") + "match.client"
-	}
-	if strings.HasSuffix(field, ".dimensions") {
-		return strings.TrimSuffix(field, "dimensions") + "rate"
-	}
-	return strings.TrimSuffix(field, "_bp")
-}
-
-func (d *decoder) dimensionPath(field string, limit int, name string) string {
-	at := fmt.Sprintf("limits[%d].", limit)
-	_, rest, _ := strings.Cut(field, "].dimensions[")
-	_, rest, _ = strings.Cut(rest, "].")
-	switch rest {
-	case "burst", "max_debt", "max_open":
-		if _, known := d.places[at+rest+"."+name]; known {
-			return at + rest + "." + name
-		}
-		return at + rest
-	default:
-		return at + "rate." + name
-	}
+	return at + "rate." + name
 }

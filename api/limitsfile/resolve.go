@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -22,6 +23,15 @@ const (
 	defaultWindow      = 5 * time.Minute
 	defaultMinRequests = 50
 	defaultRetryAfter  = 60 * time.Second
+	defaultRamp        = 60 * time.Second
+	defaultEscrow      = 3 * time.Second
+	// Slots are held while work is in flight, which takes longer than spending
+	// tokens does.
+	defaultSlotsLease   = 60 * time.Second
+	defaultWarnFraction = 1_000 // 10 %
+	defaultWarnFor      = 2 * time.Minute
+	defaultQueueMax     = 10_000
+	defaultQueueWait    = 60 * time.Second
 )
 
 // Bounds of what a file can say.
@@ -33,14 +43,16 @@ const (
 	retriesMax    = 1_000_000
 	windowMax     = 24 * time.Hour
 	pauseMax      = 24 * time.Hour
+	rampMax       = time.Hour
+	escrowMin     = 100 * time.Millisecond
+	escrowMax     = time.Hour
+	queueWaitMax  = time.Hour
+	warnForMax    = 24 * time.Hour
 )
 
 // windowUnit divides every window: a slice is a 300th of it, and a whole number
 // of milliseconds.
 const windowUnit = window.Slices * 10 * time.Millisecond
-
-// perKey is the only thing that can make a bucket's key.
-const perKey = "key"
 
 // Resolve fills in every default of l and checks it completely, also that its
 // buckets can be counted exactly. The error is FieldErrors, with paths inside
@@ -124,7 +136,8 @@ func (r *resolver) within(field string, value, least, most int64) int64 {
 // share is within for hundredths of a percent, which it says as people do.
 func (r *resolver) share(field string, value, least, most int64) int64 {
 	if value < least || value > most {
-		r.fail(field, "%s is out of range %s..%s", formatShare(value), formatShare(least), formatShare(most))
+		r.fail(field, "%s is out of range %s..%s",
+			written.FormatShare(value), written.FormatShare(least), written.FormatShare(most))
 		return least
 	}
 	return value
@@ -137,7 +150,7 @@ func (r *resolver) duration(field string, d *durationpb.Duration, absent, least,
 	}
 	value := d.AsDuration()
 	if err := d.CheckValid(); err != nil || value < least || value > most {
-		r.fail(field, "%v is out of range %v..%v", value, formatDuration(least), formatDuration(most))
+		r.fail(field, "%v is out of range %v..%v", value, written.FormatDuration(least), written.FormatDuration(most))
 		return absent
 	}
 	return value
@@ -147,47 +160,44 @@ func (r *resolver) limit(l *quorleasev1.Limit) *logv1.Limit {
 	r.problem("name", NameProblem(l.GetName()))
 	out := &logv1.Limit{
 		Name: l.GetName(), Unlimited: l.GetUnlimited(), Exact: l.GetExact(), Target: bucket.Whole,
-		Lease:   int64(r.duration("lease", l.GetLease(), defaultLease, leaseMin, leaseMax)),
-		MaxKeys: defaultMaxKeys,
+		Kind: kindOf(l), Mode: r.enforcement(l.GetMode()), MaxKeys: defaultMaxKeys,
+		MaxKeysPerClient: r.within("max_keys_per_client", l.GetMaxKeysPerClient(), 0, bucket.MaxTokens),
 	}
-	for i, attribute := range l.GetPer() {
-		if attribute != perKey || i > 0 {
-			r.fail(fmt.Sprintf("per[%d]", i), `%s: must be [] or ["key"]`, Quote(attribute))
-			break
-		}
-		out.Keyed = true
+	lease := defaultLease
+	if out.GetKind() == logv1.Kind_KIND_CONCURRENCY {
+		lease = defaultSlotsLease
 	}
+	out.Lease = int64(r.duration("lease", l.GetLease(), lease, leaseMin, leaseMax))
 	if l.MaxKeys != nil {
 		out.MaxKeys = r.within("max_keys", l.GetMaxKeys(), 1, bucket.MaxTokens)
 	}
+	r.attributes(l, out)
+	r.source(l, out)
 	r.fallback(l, out)
 	if l.GetUnlimited() {
-		r.unlimited(l)
+		r.absent(l, "unlimited is true", unlimitedWithout...)
 		return out
 	}
-	if l.TargetBp != nil {
-		out.Target = r.share("target_bp", l.GetTargetBp(), 1, bucket.Whole)
-	}
-	r.classes(l, out)
-	r.dimensions(l, out)
-	return out
-}
-
-// unlimited refuses what has no meaning beside it, so that nobody believes in a
-// limit that is not there (A06).
-func (r *resolver) unlimited(l *quorleasev1.Limit) {
-	for _, other := range []struct {
-		field string
-		set   bool
-	}{
-		{"dimensions", len(l.GetDimensions()) > 0},
-		{"classes", len(l.GetClasses()) > 0},
-		{"target_bp", l.TargetBp != nil && l.GetTargetBp() != bucket.Whole},
-	} {
-		if other.set {
-			r.fail(other.field, "must be absent where unlimited is true")
+	r.queue(l, out)
+	out.Ramp = int64(r.duration("ramp", l.GetRamp(), defaultRamp, 0, rampMax))
+	switch out.GetKind() {
+	case logv1.Kind_KIND_CONCURRENCY:
+		r.absent(l, "concurrency counts slots", otherKindWithout...)
+		r.slots(l, out)
+	case logv1.Kind_KIND_QUOTA:
+		r.absent(l, "quota counts a calendar window", otherKindWithout...)
+		r.quota(l, out)
+	case logv1.Kind_KIND_RATE:
+		if l.TargetBp != nil {
+			out.Target = r.share("target_bp", l.GetTargetBp(), 1, bucket.Whole)
 		}
+		out.Escrow = int64(r.duration("escrow", l.GetEscrow(), defaultEscrow, escrowMin, escrowMax))
+		r.adaptive(l, out)
+		r.classes(l, out)
+		r.dimensions(l, out)
 	}
+	r.overrides(l, out)
+	return out
 }
 
 func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
@@ -203,7 +213,7 @@ func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
 		class := &logv1.Class{Name: c.GetName(), Share: r.share(at+"share_bp", c.GetShareBp(), 0, bucket.Whole)}
 		if sum += class.Share; sum > bucket.Whole {
 			r.fail(at+"share_bp", "%s: with those before it %s, which is more than 100%%",
-				formatShare(class.Share), formatShare(sum))
+				written.FormatShare(class.Share), written.FormatShare(sum))
 		}
 		class.Burst = class.Share
 		if c.BurstBp != nil {
@@ -216,7 +226,7 @@ func (r *resolver) classes(l *quorleasev1.Limit, out *logv1.Limit) {
 func (r *resolver) dimensions(l *quorleasev1.Limit, out *logv1.Limit) {
 	switch n := len(l.GetDimensions()); {
 	case n == 0:
-		r.fail("dimensions", "missing: name a rate for each dimension, or set unlimited: true")
+		r.fail("dimensions", "missing: name a rate for each dimension, a concurrency or a quota, or set unlimited: true")
 	case n > DimensionsMax:
 		r.fail("dimensions", "%d dimensions, more than %d", n, DimensionsMax)
 		return
@@ -227,7 +237,7 @@ func (r *resolver) dimensions(l *quorleasev1.Limit, out *logv1.Limit) {
 		r.problem(at+"name", DimensionProblem(d.GetName()))
 		r.unique(seen, at+"name", d.GetName(), "dimensions[%d]", i)
 		before := len(r.errs)
-		dimension := r.dimension(at, d, out.GetTarget())
+		dimension := r.dimension(at, d, out.GetTarget(), nil)
 		out.Dimensions = append(out.Dimensions, dimension)
 		if len(r.errs) == before {
 			r.shape(at, out, dimension)
@@ -235,33 +245,46 @@ func (r *resolver) dimensions(l *quorleasev1.Limit, out *logv1.Limit) {
 	}
 }
 
-func (r *resolver) dimension(at string, d *quorleasev1.Dimension, target int64) *logv1.Dimension {
+// dimension is complete; like is the one of the limit where d is that of an
+// override, which need not say everything.
+func (r *resolver) dimension(
+	at string, d *quorleasev1.Dimension, target int64, like *logv1.Dimension,
+) *logv1.Dimension {
 	out := &logv1.Dimension{Name: d.GetName()}
-	if d.GetRate() == nil {
+	switch {
+	case d.GetRate() != nil:
+		out.Amount, out.Interval = r.rate(at+"rate", d.GetRate())
+	case like != nil:
+		out.Amount, out.Interval = like.GetAmount(), like.GetInterval()
+	default:
 		r.fail(at+"rate", "missing")
 		return out
 	}
-	out.Amount = r.within(at+"rate.amount", d.GetRate().GetAmount(), 0, bucket.MaxTokens)
-	interval := r.duration(at+"rate.interval", d.GetRate().GetInterval(), 0, time.Second, intervalMax)
-	switch {
-	case d.GetRate().GetInterval() == nil:
-		r.fail(at+"rate.interval", "missing")
-	case interval%time.Second != 0:
-		r.fail(at+"rate.interval", "%v is not a whole number of seconds", interval)
-	}
-	if interval == 0 {
+	if out.GetInterval() == 0 {
 		return out
 	}
-	out.Interval = int64(interval)
-	whole := rate{amount: out.GetAmount(), interval: interval, target: target}
+	whole := written.Rate{Amount: out.GetAmount(), Interval: time.Duration(out.GetInterval()), Target: target}
 	least := int64(0)
 	if out.GetAmount() > 0 {
 		least = 1
 	}
-	out.Burst = r.size(at+"burst", d.Burst, least, whole.burstIn(defaultSize))
-	out.MaxDebt = r.size(at+"max_debt", d.MaxDebt, 0, whole.tokensIn(defaultSize))
-	out.MaxOpen = r.size(at+"max_open", d.MaxOpen, 0, whole.tokensIn(defaultSize))
+	out.Burst = r.size(at+"burst", d.Burst, least, whole.BurstIn(defaultSize))
+	out.MaxDebt = r.size(at+"max_debt", d.MaxDebt, 0, whole.TokensIn(defaultSize))
+	out.MaxOpen = r.size(at+"max_open", d.MaxOpen, 0, whole.TokensIn(defaultSize))
 	return out
+}
+
+// rate is tokens an interval; the interval is 0 where it can't be used.
+func (r *resolver) rate(field string, given *quorleasev1.Rate) (amount, interval int64) {
+	amount = r.within(field+".amount", given.GetAmount(), 0, bucket.MaxTokens)
+	long := r.duration(field+".interval", given.GetInterval(), 0, time.Second, written.IntervalMax)
+	switch {
+	case given.GetInterval() == nil:
+		r.fail(field+".interval", "missing")
+	case long%time.Second != 0:
+		r.fail(field+".interval", "%v is not a whole number of seconds", long)
+	}
+	return amount, int64(long)
 }
 
 func (r *resolver) size(field string, given *int64, least, absent int64) int64 {
@@ -270,52 +293,8 @@ func (r *resolver) size(field string, given *int64, least, absent int64) int64 {
 	}
 	if absent > bucket.MaxTokens {
 		r.fail(field, "missing, and %v of the rate is more than %d: give a number of tokens",
-			formatDuration(defaultSize), int64(bucket.MaxTokens))
+			written.FormatDuration(defaultSize), int64(bucket.MaxTokens))
 		return least
 	}
 	return absent
-}
-
-func (r *resolver) budget(b *quorleasev1.RetryBudget) *logv1.RetryBudget {
-	r.problem("name", NameProblem(b.GetName()))
-	r.problem("client", patternProblem(b.GetClient()))
-	out := &logv1.RetryBudget{
-		Name: b.GetName(), Client: b.GetClient(),
-		MaxRetries: defaultMaxRetries, MaxFraction: defaultMaxFraction, MinRequests: defaultMinRequests,
-		Window:     int64(r.duration("window", b.GetWindow(), defaultWindow, windowUnit, windowMax)),
-		RetryAfter: int64(r.duration("retry_after", b.GetRetryAfter(), defaultRetryAfter, time.Millisecond, pauseMax)),
-	}
-	if b.MaxRetries != nil {
-		out.MaxRetries = uint32(r.within("max_retries", int64(b.GetMaxRetries()), 0, retriesMax))
-	}
-	if b.MaxFractionBp != nil {
-		// All of the requests being retries is no bound; leave the budget out then.
-		out.MaxFraction = r.share("max_fraction_bp", b.GetMaxFractionBp(), 0, bucket.Whole-1)
-	}
-	if b.MinRequests != nil {
-		out.MinRequests = r.within("min_requests", b.GetMinRequests(), 0, bucket.MaxTokens)
-	}
-	if w := time.Duration(out.GetWindow()); w%windowUnit != 0 {
-		r.fail("window", "%v is not a multiple of %v", w, windowUnit)
-	}
-	if p := time.Duration(out.GetRetryAfter()); p%time.Millisecond != 0 {
-		r.fail("retry_after", "%v is not a whole number of milliseconds", p)
-	}
-	return out
-}
-
-// patternProblem says why s is not a client's name or a prefix and a star.
-func patternProblem(s string) string {
-	if s == "" {
-		return `missing: a client's name, a prefix and a star, or "*"`
-	}
-	if problem := ClientProblem(s); problem != "" {
-		return problem
-	}
-	for i := range len(s) - 1 {
-		if s[i] == '*' {
-			return Quote(s) + ": a star may stand at the end only"
-		}
-	}
-	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -52,7 +53,7 @@ func (r *resolver) shape(at string, l *logv1.Limit, d *logv1.Dimension) {
 func asWritten(l *logv1.Limit, field string) string {
 	for i, c := range l.GetClasses() {
 		if field == fmt.Sprintf("classes[%d].burst", i) {
-			return formatShare(c.GetBurst()) + " is "
+			return written.FormatShare(c.GetBurst()) + " is "
 		}
 	}
 	return ""

@@ -1,4 +1,7 @@
-package limitsfile
+// Package written reads and writes the values of a limits file: rates, shares,
+// durations, whole numbers and texts. Readers return the problem, "" where there
+// is none. It is pure.
+package written
 
 import (
 	"fmt"
@@ -17,18 +20,18 @@ var units = []struct {
 	long time.Duration
 }{{"d", 24 * time.Hour}, {"h", time.Hour}, {"min", time.Minute}, {"s", time.Second}}
 
-// intervalMax is the longest interval of a rate.
-const intervalMax = 366 * 24 * time.Hour
+// IntervalMax is the longest interval of a rate.
+const IntervalMax = 366 * 24 * time.Hour
 
 const rateForm = "want tokens per interval in s, min, h or d, like 1000/min or 6/10s"
 
-// parseRate reads "1000/min" or "6/10s".
-func parseRate(s string) (amount int64, interval time.Duration, problem string) {
+// ParseRate reads "1000/min" or "6/10s".
+func ParseRate(s string) (amount int64, interval time.Duration, problem string) {
 	left, right, found := strings.Cut(s, "/")
 	if !found {
 		return 0, 0, Quote(s) + ": " + rateForm
 	}
-	if amount, problem = parseSize(left); problem != "" {
+	if amount, problem = ParseSize(left); problem != "" {
 		if isDigits(strings.ReplaceAll(left, "_", "")) {
 			return 0, 0, problem
 		}
@@ -37,7 +40,7 @@ func parseRate(s string) (amount int64, interval time.Duration, problem string) 
 	digits := strings.TrimRight(right, "abcdefghijklmnopqrstuvwxyz")
 	count := int64(1)
 	if digits != "" {
-		if count, problem = parseSize(digits); problem != "" {
+		if count, problem = ParseSize(digits); problem != "" {
 			return 0, 0, Quote(s) + ": " + rateForm
 		}
 	}
@@ -45,7 +48,7 @@ func parseRate(s string) (amount int64, interval time.Duration, problem string) 
 		if unit.name != right[len(digits):] {
 			continue
 		}
-		if count < 1 || count > int64(intervalMax/unit.long) {
+		if count < 1 || count > int64(IntervalMax/unit.long) {
 			return 0, 0, Quote(s) + ": the interval must be from 1s to 366d"
 		}
 		return amount, time.Duration(count) * unit.long, ""
@@ -53,9 +56,9 @@ func parseRate(s string) (amount int64, interval time.Duration, problem string) 
 	return 0, 0, Quote(s) + ": " + rateForm
 }
 
-// formatRate writes a rate in the longest unit that fits its interval, which is
+// FormatRate writes a rate in the longest unit that fits its interval, which is
 // a whole number of seconds.
-func formatRate(amount int64, interval time.Duration) string {
+func FormatRate(amount int64, interval time.Duration) string {
 	for _, unit := range units {
 		if interval%unit.long != 0 {
 			continue
@@ -68,9 +71,9 @@ func formatRate(amount int64, interval time.Duration) string {
 	return fmt.Sprintf("%d/%v", amount, interval)
 }
 
-// parseSize reads a whole number from 0 to 2^53; single underscores may stand
+// ParseSize reads a whole number from 0 to 2^53; single underscores may stand
 // between digits.
-func parseSize(s string) (int64, string) {
+func ParseSize(s string) (int64, string) {
 	digits := make([]byte, 0, len(s))
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -97,8 +100,8 @@ func parseSize(s string) (int64, string) {
 
 const shareForm = "want a percentage with at most two decimals, like 60% or 0.25%"
 
-// parseShare reads "60%" or "0.25%" as hundredths of a percent, 0 to Whole.
-func parseShare(s string) (int64, string) {
+// ParseShare reads "60%" or "0.25%" as hundredths of a percent, 0 to Whole.
+func ParseShare(s string) (int64, string) {
 	number, found := strings.CutSuffix(s, "%")
 	whole, decimals, point := strings.Cut(number, ".")
 	bad := Quote(s) + ": " + shareForm
@@ -119,10 +122,11 @@ func isDigits(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }
 
-func formatShare(n int64) string {
+// FormatShare writes hundredths of a percent: "60%", "0.25%".
+func FormatShare(n int64) string {
 	// Out of range, but an error shows it.
 	if n < 0 {
-		return "-" + formatShare(-max(n, -math.MaxInt64))
+		return "-" + FormatShare(-max(n, -math.MaxInt64))
 	}
 	text := fmt.Sprintf("%d.%02d", n/100, n%100)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + "%"
@@ -130,8 +134,8 @@ func formatShare(n int64) string {
 
 const durationForm = "want a duration like 500ms, 10s or 1h30m"
 
-// parseDuration reads a duration as Go writes them, 0 or longer.
-func parseDuration(s string) (time.Duration, string) {
+// ParseDuration reads a duration as Go writes them, 0 or longer.
+func ParseDuration(s string) (time.Duration, string) {
 	d, err := time.ParseDuration(s)
 	if err != nil {
 		return 0, Quote(s) + ": " + durationForm
@@ -142,8 +146,8 @@ func parseDuration(s string) (time.Duration, string) {
 	return d, ""
 }
 
-// formatDuration is like Duration.String without the zeros: "5m", not "5m0s".
-func formatDuration(d time.Duration) string {
+// FormatDuration is like Duration.String without the zeros: "5m", not "5m0s".
+func FormatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")
@@ -154,31 +158,32 @@ func formatDuration(d time.Duration) string {
 	return s
 }
 
-// rate is tokens an interval, of which target hundredths of a percent are
+// Rate is tokens an interval, of which target hundredths of a percent are
 // handed out.
-type rate struct {
-	amount   int64
-	interval time.Duration
-	target   int64
+type Rate struct {
+	Amount int64
+	// Interval is positive.
+	Interval time.Duration
+	Target   int64
 }
 
-// tokensIn is what the rate hands out in d, rounded down, at most 2^53 + 1, so
-// that what is too much is seen to be too much. The rate's interval is positive.
-func (r rate) tokensIn(d time.Duration) int64 {
-	n := big.NewInt(r.amount)
-	n.Mul(n, big.NewInt(r.target))
+// TokensIn is what the rate hands out in d, rounded down, at most 2^53 + 1, so
+// that what is too much is seen to be too much.
+func (r Rate) TokensIn(d time.Duration) int64 {
+	n := big.NewInt(r.Amount)
+	n.Mul(n, big.NewInt(r.Target))
 	n.Mul(n, big.NewInt(int64(d)))
-	n.Quo(n, new(big.Int).Mul(big.NewInt(int64(r.interval)), big.NewInt(bucket.Whole)))
+	n.Quo(n, new(big.Int).Mul(big.NewInt(int64(r.Interval)), big.NewInt(bucket.Whole)))
 	if !n.IsInt64() || n.Int64() > bucket.MaxTokens {
 		return bucket.MaxTokens + 1
 	}
 	return n.Int64()
 }
 
-// burstIn is tokensIn, but at least 1 where the rate is more than none: a bucket
+// BurstIn is TokensIn, but at least 1 where the rate is more than none: a bucket
 // that can never hold a token would be a rate of zero in disguise (A09).
-func (r rate) burstIn(d time.Duration) int64 {
-	if n := r.tokensIn(d); n > 0 || r.amount == 0 {
+func (r Rate) BurstIn(d time.Duration) int64 {
+	if n := r.TokensIn(d); n > 0 || r.Amount == 0 {
 		return n
 	}
 	return 1

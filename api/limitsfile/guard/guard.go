@@ -1,4 +1,6 @@
-package limitsfile
+// Package guard looks at the tokens of a limits file before they are parsed. It
+// is pure.
+package guard
 
 import (
 	"fmt"
@@ -10,14 +12,21 @@ import (
 // nowhere near as many fields; beyond these bounds the YAML parser takes time
 // and memory that grow with the square of the file, or with its depth.
 const (
+	// EntriesMax is how many fields there may be in one place.
+	EntriesMax    = 64
 	flowDepthMax  = 8
 	blockDepthMax = 16
-	entriesMax    = 64
 )
 
-// guard looks at the tokens of a file before they are parsed. It refuses what
-// the format has no use for, at the place where it stands, and what would be
-// expensive to parse.
+// Check refuses what the format has no use for, at the token where it stands, and
+// what would be expensive to parse. It returns nil where all is well, else the
+// token and why.
+func Check(tokens token.Tokens) (*token.Token, string) {
+	g := &guard{}
+	return g.check(tokens)
+}
+
+// guard follows the tokens.
 type guard struct {
 	// line is the line of the last token, and dashes how many list entries began
 	// on it. flow is how many brackets and braces are open.
@@ -127,8 +136,8 @@ func (g *guard) key() string {
 		return ""
 	}
 	g.column = g.last.Position.Column
-	if g.keys[g.column]++; g.keys[g.column] > entriesMax {
-		return fmt.Sprintf("more than %d fields in one place", entriesMax)
+	if g.keys[g.column]++; g.keys[g.column] > EntriesMax {
+		return fmt.Sprintf("more than %d fields in one place", EntriesMax)
 	}
 	if len(g.keys) > blockDepthMax {
 		return fmt.Sprintf("nested deeper than %d", blockDepthMax)
