@@ -5,9 +5,9 @@ import (
 
 	"github.com/hashicorp/raft"
 
-	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/notice"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/effect"
 )
@@ -50,51 +50,16 @@ func (n *Node) restored(m *fsm.Machine) {
 // eventOf translates an effect; ok is false for those that nobody watches.
 func (n *Node) eventOf(e effect.Effect) (event events.Event, ok bool) {
 	switch e.Kind {
-	case effect.LimitChanged:
-		return limitEvent(e.Limit, "limit "+e.Limit+" was changed"), true
-	case effect.LimitDeleted:
-		return limitEvent(e.Limit, "limit "+e.Limit+" was deleted"), true
-	case effect.BudgetChanged:
-		return limitEvent(e.Value, "retry budget "+e.Value+" was changed"), true
-	case effect.Adjusted:
-		return events.Event{
-			Kind: events.LimitAdjusted, Severity: events.Warning, Limit: e.Limit, Value: e.Value,
-			Text: fmt.Sprintf("%s of key %q of limit %s: %s, by %q: %s",
-				e.Dimension, e.Key, e.Limit, e.Value, e.Client, e.Text),
-		}, true
-	case effect.DebtWrittenOff:
-		return events.Event{
-			Kind: events.DebtWrittenOff, Severity: events.Warning, Limit: e.Limit, Client: e.Client, Value: e.Value,
-			Text: fmt.Sprintf("%s of key %q of limit %s: %s", e.Dimension, e.Key, e.Limit, e.Text),
-		}, true
 	case effect.NodeSet:
 		id := e.Node.GetRaftId()
 		known := n.announced[id]
 		n.announced[id] = true
-		return memberEvent(events.MemberAdded, events.Info, e.Node), !known
+		return notice.Member(events.MemberAdded, events.Info, e.Node), !known
 	case effect.NodeRemoved:
 		delete(n.announced, e.Node.GetRaftId())
-		return memberEvent(events.MemberRemoved, events.Warning, e.Node), true
+		return notice.Member(events.MemberRemoved, events.Warning, e.Node), true
 	default:
-		return events.Event{}, false
-	}
-}
-
-func limitEvent(limit, text string) events.Event {
-	return events.Event{Kind: events.LimitChanged, Severity: events.Info, Limit: limit, Text: text}
-}
-
-func memberEvent(kind events.Kind, severity events.Severity, record *logv1.NodeRecord) events.Event {
-	name, at := record.GetName(), ""
-	if name == "" {
-		// A record need not have more than the Raft id, which begins with the name.
-		name = identity.NameOf(record.GetRaftId())
-	}
-	if record.GetPeer() != "" {
-		at = " at " + record.GetPeer()
-	}
-	return events.Event{
-		Kind: kind, Severity: severity, Value: name, Text: fmt.Sprintf("%s (%s)%s", name, record.GetRaftId(), at),
+		return notice.Effect(e)
 	}
 }
 

@@ -3,14 +3,12 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/hashicorp/raft"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
-	"github.com/quorlease/quorlease/cluster/events"
-	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/notice"
 	"github.com/quorlease/quorlease/cluster/probe"
 )
 
@@ -81,25 +79,9 @@ func (n *Node) ask(ctx context.Context, address string, from *peerv1.PeerInfo) (
 
 // quorumChanged publishes incidents.
 func (n *Node) quorumChanged(c probe.Change) {
-	event := events.Event{Value: strconv.Itoa(len(c.View.Reached))}
-	reach := fmt.Sprintf("%d of %d voters are within reach", len(c.View.Reached), c.View.Voters)
-	switch c.Kind {
-	case probe.QuorumLost:
-		event.Kind, event.Severity, event.Text = events.QuorumLost, events.Critical, c.View.State.String()+": "+reach
-	case probe.QuorumRestored:
-		event.Kind, event.Severity, event.Text = events.QuorumRestored, events.Info, reach
-	case probe.FollowerLagging, probe.FollowerCaughtUp:
-		event.Kind, event.Severity, event.Node = events.FollowerLagging, events.Warning, identity.NameOf(c.RaftID)
-		event.Value = strconv.FormatUint(c.Lag, 10)
-		event.Text = fmt.Sprintf("%s is %d entries behind", event.Node, c.Lag)
-		if c.Kind == probe.FollowerCaughtUp {
-			event.Severity = events.Info
-			event.Text = fmt.Sprintf("%s is no longer seen lagging: %d entries behind", event.Node, c.Lag)
-		}
-	default:
-		return
+	if event, ok := notice.Quorum(c); ok {
+		n.events.Publish(event)
 	}
-	n.events.Publish(event)
 }
 
 // quorum says whether operations can be decided.
