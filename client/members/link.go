@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -113,12 +114,15 @@ func (l *link) run(life context.Context) {
 // once connects, opens a session and attends to it until it ends. It returns how
 // long it lasted.
 func (l *link) once(life context.Context) (lasted time.Duration) {
-	conn, err := l.dial()
+	var line wire
+	conn, err := l.dial(&line)
 	if err != nil {
 		l.failedWith(err)
 		return 0
 	}
 	defer conn.Close()
+	// First: gRPC would wait for seconds to say goodbye to somebody who takes nothing.
+	defer line.cut()
 	s, told, err := l.open(life, conn)
 	if err != nil {
 		l.failedWith(err)
@@ -132,7 +136,32 @@ func (l *link) once(life context.Context) (lasted time.Duration) {
 	return time.Since(up)
 }
 
-func (l *link) dial() (*grpc.ClientConn, error) {
+// wire is what a connection was last dialled as.
+type wire struct {
+	mu   sync.Mutex
+	last net.Conn
+	gone bool
+}
+
+// keep remembers a connection, or closes it where it comes late.
+func (w *wire) keep(conn net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.last = conn; w.gone {
+		_ = conn.Close()
+	}
+}
+
+// cut closes it, and whatever comes later.
+func (w *wire) cut() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.gone = true; w.last != nil {
+		_ = w.last.Close()
+	}
+}
+
+func (l *link) dial(line *wire) (*grpc.ClientConn, error) {
 	config := &l.members.config
 	transport := config.Credentials
 	if transport == nil {
@@ -146,7 +175,13 @@ func (l *link) dial() (*grpc.ClientConn, error) {
 	}
 	return grpc.NewClient("passthrough:///"+l.address,
 		grpc.WithTransportCredentials(transport),
-		grpc.WithContextDialer(dial),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := dial(ctx, address)
+			if err == nil {
+				line.keep(conn)
+			}
+			return conn, err
+		}),
 		// A connection is tried once and then given up: when to try again is ours to
 		// say, and so is what to repeat.
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: config.ConnectMax}),
