@@ -14,6 +14,9 @@ import (
 // applyAdjust changes a level by hand. It is the one operation that may break the
 // debit bound (G1), on an operator's word, and it leaves an effect.
 func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
+	if clear, ok := op.GetChange().(*logv1.Adjust_Clear); ok {
+		return m.applyClear(op, clear.Clear)
+	}
 	lim, d, err := m.adjusted(op)
 	if err != nil {
 		return nil, err
@@ -51,6 +54,34 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 	}}, nil
 }
 
+// applyClear opens a key again after a block, a pause or a ramp. There are no levels
+// to answer: they stay as they are.
+func (m *Machine) applyClear(op *logv1.Adjust, clear bool) (*logv1.Result, error) {
+	if !clear {
+		return nil, refuse.Field("clear_block", "false: must be true")
+	}
+	if op.GetDimension() != "" {
+		return nil, refuse.Field("dimension", "%q: a key is opened in all its dimensions", check.Clip(op.GetDimension()))
+	}
+	lim, err := m.adjustedLimit(op)
+	if err != nil {
+		return nil, err
+	}
+	m.feedback.Clear(lim, op.GetKey(), op.GetAuthor(), op.GetReason())
+	return &logv1.Result{Kind: &logv1.Result_Adjust{Adjust: &logv1.AdjustResult{}}}, nil
+}
+
+// adjustedLimit finds the limit of an Adjust, whose change is in order.
+func (m *Machine) adjustedLimit(op *logv1.Adjust) (*state.Limit, error) {
+	if err := refuse.Text("reason", op.GetReason(), 1, maxReason); err != nil {
+		return nil, err
+	}
+	if err := refuse.Text("author", op.GetAuthor(), 0, check.MaxText); err != nil {
+		return nil, err
+	}
+	return m.liveLimit(op.GetLimit(), op.GetKey())
+}
+
 // adjusted finds what an Adjust is about.
 func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, err error) {
 	switch change := op.GetChange().(type) {
@@ -64,15 +95,9 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, e
 			return nil, 0, refuse.Field("reset", "false: must be true")
 		}
 	default:
-		return nil, 0, refuse.Field("change", "none: add or reset")
+		return nil, 0, refuse.Field("change", "none: add, reset or clear_block")
 	}
-	if err := refuse.Text("reason", op.GetReason(), 1, maxReason); err != nil {
-		return nil, 0, err
-	}
-	if err := refuse.Text("author", op.GetAuthor(), 0, check.MaxText); err != nil {
-		return nil, 0, err
-	}
-	lim, err = m.liveLimit(op.GetLimit(), op.GetKey())
+	lim, err = m.adjustedLimit(op)
 	if err != nil {
 		return nil, 0, err
 	}

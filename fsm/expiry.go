@@ -29,6 +29,7 @@ func (m *Machine) sweep() {
 		}
 		m.state.ForgetLease(l)
 	}
+	m.state.ForgetControls(sweepMost)
 	m.sweepLimits()
 	m.state.ForgetSilent(sweepMost)
 	m.state.ForgetReports(sweepMost)

@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // Inspection is one key of one limit, for people.
@@ -29,6 +30,9 @@ type Inspection struct {
 	// Reports are what sessions have reported of the key, the latest first, at
 	// most 100.
 	Reports []*Report
+	// Control is what feedback did to the key, nil for nothing. It must not be
+	// changed.
+	Control *record.Control
 }
 
 // BucketView is one bucket, in tokens; levels rounded down, debts up.
@@ -64,8 +68,8 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 		return nil, err
 	}
 	now = max(now, m.state.Now)
-	t := target{lim: lim, name: key, key: m.state.FindKey(lim.ID, key)}
-	in := &Inspection{Limit: lim.Limit, Key: key, Seen: t.key != nil, Now: now, Keys: lim.Keys()}
+	t := m.targetOf(lim, key, m.state.FindKey(lim.ID, key))
+	in := &Inspection{Limit: lim.Limit, Key: key, Seen: t.key != nil, Now: now, Keys: lim.Keys(), Control: t.control}
 	if t.key != nil {
 		in.OpenLeases = int(t.key.Leases)
 	}
@@ -75,8 +79,7 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 		if !d.Live() {
 			continue
 		}
-		b := t.bucket(i)
-		b.Advance(d.Shape, now)
+		b := t.bucket(i, now)
 		in.Buckets = append(in.Buckets, view(lim.Limit, d, &b, t.open(d.ID)))
 	}
 	return in, nil

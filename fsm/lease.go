@@ -24,7 +24,7 @@ func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 			c.Counted = &record.Counted{Limit: t.lim.Name, Dimension: line.charge.GetDimension()}
 			continue
 		}
-		d := &t.lim.Now().Dimensions[line.dimension]
+		d := &t.counts().Dimensions[line.dimension]
 		c.KeyName = t.key.Name
 		c.Counted = t.lim.Counted(d)
 		c.Class = d.ClassName(line.class)
@@ -57,9 +57,8 @@ func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 		if d < 0 {
 			continue
 		}
-		t := target{lim: lim, key: k}
-		b, shape := t.bucket(d), lim.Now().Dimensions[d].Shape
-		b.Advance(shape, m.state.Now)
+		t := m.targetOf(lim, c.KeyName, k)
+		b, shape := t.bucket(d, m.state.Now), lim.Now().Dimensions[d].Shape
 		list = append(list, &logv1.Remaining{
 			Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension, Tokens: b.Remaining(shape),
 		})

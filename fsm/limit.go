@@ -217,6 +217,7 @@ func (m *Machine) commitLimits(c *change) {
 			m.state.PassAll(lim)
 		}
 		if step.after == nil {
+			m.feedback.Forget(lim)
 			m.effects.Add(effect.Effect{Kind: effect.LimitDeleted, Limit: step.name})
 			continue
 		}

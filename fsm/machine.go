@@ -7,6 +7,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/feedback"
 	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/lease"
 	"github.com/quorlease/quorlease/fsm/state"
@@ -17,6 +18,8 @@ import (
 type Machine struct {
 	state  *state.State
 	leases *lease.Book
+	// feedback is what providers said.
+	feedback *feedback.Book
 	// effects are those of the entry being applied, plan the acquire.
 	effects effect.List
 	plan    plan
@@ -29,6 +32,7 @@ func New() *Machine { return working(state.New()) }
 func working(s *state.State) *Machine {
 	m := &Machine{state: s}
 	m.leases = lease.New(s, &m.effects)
+	m.feedback = feedback.New(s, &m.effects)
 	return m
 }
 
@@ -96,6 +100,9 @@ type Counts struct {
 	Clients int
 	// Reports are those of what clients admitted by themselves.
 	Reports int
+	// Controlled are keys that feedback has paused, slowed or blocked, Blocked those
+	// that stay closed until a person clears them.
+	Controlled, Blocked int
 }
 
 // Counts says how much there is of what the caps bound.
@@ -103,6 +110,7 @@ func (m *Machine) Counts() Counts {
 	return Counts{
 		Keys: m.state.Keys(), Leases: m.state.Leases(), OpenLeases: m.state.OpenLeases(),
 		Limits: m.state.Limits(), Clients: m.state.Clients(), Reports: m.state.Reports(),
+		Controlled: m.state.Controlled(), Blocked: m.state.Blocked(),
 	}
 }
 

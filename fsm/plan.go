@@ -7,6 +7,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/feedback"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refuse"
@@ -19,8 +20,9 @@ import (
 type plan struct {
 	lines   []line
 	targets []target
-	// denials are the longest wait first, never before all.
-	denials []*logv1.Denial
+	// denials are the longest wait first, never before all; warnings are the same of
+	// limits that do not enforce.
+	denials, warnings []*logv1.Denial
 }
 
 // target is one key of one limit that is charged, in one dimension or in
@@ -30,6 +32,8 @@ type target struct {
 	name string
 	// key is nil for one never seen.
 	key *state.Key
+	// control is what feedback did to the key, nil for nothing.
+	control *record.Control
 	// held is everything at the version now, where the key has still to pass
 	// versions or was never seen; else nil.
 	held []lineage.Held
@@ -47,8 +51,21 @@ type line struct {
 	// after is the bucket, first as it is now and then as the grant leaves it.
 	after bucket.Bucket
 	took  int64
-	// left is level minus debt before.
+	// left is level minus debt before, or the slots that are free.
 	left int64
+	// slots says that the limit is one of concurrency: no bucket pays.
+	slots bool
+	// refused says that a limit that does not enforce would have refused the charge. It
+	// takes nothing.
+	refused bool
+}
+
+// asked is who asks for an acquire, and how.
+type asked struct {
+	now           bucket.Instant
+	class, client string
+	// untracked: slots can't be granted, since nobody could give them back.
+	untracked bool
 }
 
 // think works out what the charges would do at now. An error is a *Refused. The
@@ -114,7 +131,7 @@ func (p *plan) resolve(m *Machine, l *line, class string) error {
 		return refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, refuse.At("charges", l.position, "limit"),
 			"%q: there is no such limit", c.GetLimit())
 	}
-	if wrong := wrongKey(lim.Limit.GetKeyed(), c.GetKey()); wrong != "" {
+	if wrong := check.WrongKey(lim.Limit.GetKeyed(), c.GetKey()); wrong != "" {
 		return refuse.Field(refuse.At("charges", l.position, "key"), "%s", wrong)
 	}
 	l.target = p.target(m, lim, c.GetKey())
@@ -142,8 +159,12 @@ func (p *plan) target(m *Machine, lim *state.Limit, name string) int {
 	if last >= 0 && p.targets[last].lim == lim && p.targets[last].name == name {
 		return last
 	}
-	p.targets = append(p.targets, target{lim: lim, name: name, key: m.state.FindKey(lim.ID, name)})
+	p.targets = append(p.targets, m.targetOf(lim, name, m.state.FindKey(lim.ID, name)))
 	return last + 1
+}
+
+func (m *Machine) targetOf(lim *state.Limit, name string, key *state.Key) target {
+	return target{lim: lim, name: name, key: key, control: m.state.ControlOf(key)}
 }
 
 // look works out one charge on a copy of its bucket.
@@ -152,36 +173,52 @@ func (p *plan) look(now bucket.Instant, l *line) {
 		return
 	}
 	t := &p.targets[l.target]
-	d := &t.lim.Now().Dimensions[l.dimension]
-	l.after = t.bucket(l.dimension)
-	l.after.Advance(d.Shape, now)
+	d := &t.counts().Dimensions[l.dimension]
+	l.after = t.bucket(l.dimension, now)
 	l.left = l.after.Remaining(d.Shape)
 	took, ok := l.after.Take(d.Shape, l.class, l.charge.GetAmount())
+	reason, wait := logv1.Reason_REASON_UNSPECIFIED, int64(0)
 	if ok {
 		l.took = took
-		return
+	} else {
+		reason, wait = t.refusing(d.Shape, &l.after, l.class, l.charge.GetAmount())
 	}
-	reason, wait := refusing(d.Shape, &l.after, l.class, l.charge.GetAmount())
-	p.deny(l, reason, wait)
+	if t.control != nil {
+		reason, wait = feedback.Closing(t.control, now, reason, wait)
+	}
+	if reason != logv1.Reason_REASON_UNSPECIFIED {
+		p.deny(l, reason, wait)
+	}
 }
 
-// bucket is a copy of the bucket of a dimension, at the version now.
-func (t *target) bucket(dimension int) bucket.Bucket {
+// counts is what the limit counts for the key.
+func (t *target) counts() *lineage.Variant { return t.lim.Now().For(t.name) }
+
+// bucket is a copy of the bucket of a dimension, at the version now and at now.
+func (t *target) bucket(dimension int, now bucket.Instant) bucket.Bucket {
+	b := t.carried(dimension)
+	state.Refill(&b, t.counts().Dimensions[dimension].Shape, t.control, now)
+	return b
+}
+
+// carried is the bucket at the time that its key has reached. One that feedback controls
+// has no time of its own left to catch up with before a change of its limit.
+func (t *target) carried(dimension int) bucket.Bucket {
 	v := t.lim.Now()
 	if t.key != nil && t.key.Passed == v.Number {
 		return t.key.Held(dimension).Bucket.Clone()
 	}
 	if t.key == nil {
-		return v.Dimensions[dimension].Pristine.Clone()
+		return t.counts().Dimensions[dimension].Pristine.Clone()
 	}
 	if t.held == nil {
-		t.held = t.lim.Carry(t.key.All(t.lim.At(t.key.Passed)), t.key.Passed)
+		t.held = t.lim.Pass(t.name, t.key.All(t.lim.At(t.key.Passed)), t.key.Passed)
 	}
 	return t.held[dimension].Bucket.Clone()
 }
 
 // refusing says why a bucket can't pay and how long it will not; 0 is never.
-func refusing(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (logv1.Reason, int64) {
+func (t *target) refusing(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (logv1.Reason, int64) {
 	switch {
 	case s.IsZero():
 		// Nothing will ever flow in.
@@ -189,15 +226,32 @@ func refusing(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (logv1.Reas
 	case n > s.EffectiveBurst(class):
 		return logv1.Reason_REASON_EXCEEDS_BURST, 0
 	}
-	wait, never := b.RetryAfter(s, class, n)
+	wait, never := t.retryAfter(s, b, class, n)
 	switch {
 	case never:
 		// Beyond the end of authority time.
 		return logv1.Reason_REASON_ZERO_LIMIT, 0
 	case b.Debt(s, class) > 0:
-		return logv1.Reason_REASON_DEBT, int64(wait)
+		return logv1.Reason_REASON_DEBT, wait
 	}
-	return logv1.Reason_REASON_RATE, int64(wait)
+	return logv1.Reason_REASON_RATE, wait
+}
+
+// retryAfter is how long a bucket that has reached now needs, by the key's own time.
+func (t *target) retryAfter(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (wait int64, never bool) {
+	if t.control == nil {
+		plain, never := b.RetryAfter(s, class, n)
+		return int64(plain), never
+	}
+	refill, never := b.Needs(s, class, n)
+	if never {
+		return 0, true
+	}
+	at, ok := t.control.Pace.Invert(b.Last(), refill)
+	if !ok {
+		return 0, true
+	}
+	return wholeMillis(int64(at - b.Last())), false
 }
 
 func (p *plan) deny(l *line, reason logv1.Reason, wait int64) {

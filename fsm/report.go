@@ -77,7 +77,7 @@ func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]record.ReportID, er
 func (m *Machine) countedBy(id record.ReportID) (lim *state.Limit, dimension, class int) {
 	lim = m.state.FindLimit(id.Limit)
 	switch {
-	case lim == nil || !lim.Live() || wrongKey(lim.Limit.GetKeyed(), id.Key) != "":
+	case lim == nil || !lim.Live() || check.WrongKey(lim.Limit.GetKeyed(), id.Key) != "":
 		return nil, 0, 0
 	case lim.Limit.GetUnlimited():
 		return lim, -1, 0

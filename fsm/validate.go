@@ -1,8 +1,6 @@
 package fsm
 
 import (
-	"fmt"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
@@ -41,18 +39,6 @@ func checkCharge(i int, c *logv1.Charge) error {
 	return nil
 }
 
-// wrongKey says what is wrong with a key: there has to be one where the limit
-// has keys, and only there. It is empty where all is well.
-func wrongKey(keyed bool, key string) string {
-	switch {
-	case keyed && key == "":
-		return "none: the limit has one bucket a key"
-	case !keyed && key != "":
-		return fmt.Sprintf("%q: the limit has no keys", check.Clip(key))
-	}
-	return ""
-}
-
 // liveLimit finds a configured limit and says whether the key suits it.
 func (m *Machine) liveLimit(name, key string) (*state.Limit, error) {
 	if !lineage.IsName(name) {
@@ -65,7 +51,7 @@ func (m *Machine) liveLimit(name, key string) (*state.Limit, error) {
 	if err := refuse.Text("key", key, 0, check.MaxKey); err != nil {
 		return nil, err
 	}
-	if wrong := wrongKey(lim.Limit.GetKeyed(), key); wrong != "" {
+	if wrong := check.WrongKey(lim.Limit.GetKeyed(), key); wrong != "" {
 		return nil, refuse.Field("key", "%s", wrong)
 	}
 	return lim, nil

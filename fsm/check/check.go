@@ -186,3 +186,15 @@ func Count(c *logv1.AdmittedCount) error {
 	}
 	return Text("key", c.GetKey(), 0, MaxKey)
 }
+
+// WrongKey says what is wrong with a key: there has to be one where the limit
+// has keys, and only there. It is empty where all is well.
+func WrongKey(keyed bool, key string) string {
+	switch {
+	case keyed && key == "":
+		return "none: the limit has one bucket a key"
+	case !keyed && key != "":
+		return fmt.Sprintf("%q: the limit has no keys", Clip(key))
+	}
+	return ""
+}

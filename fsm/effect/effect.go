@@ -40,6 +40,14 @@ const (
 	DebtWrittenOff
 	// Adjusted: an operator changed a level by hand.
 	Adjusted
+	// LimitPaused: a provider throttled, and a key is closed for a time or slower.
+	LimitPaused
+	// LimitBlocked: a key is closed until a person clears it.
+	LimitBlocked
+	// SpendCapReached: a provider says that no money is left.
+	SpendCapReached
+	// LimitCleared: a key is open again, on an operator's word.
+	LimitCleared
 	// NodeSet: a member's record is new or was changed.
 	NodeSet
 	// NodeRemoved: a member is forgotten.
@@ -50,7 +58,9 @@ const (
 
 var names = map[Kind]string{
 	LimitChanged: "LimitChanged", LimitDeleted: "LimitDeleted", BudgetChanged: "BudgetChanged",
-	LeaseEnded: "LeaseEnded", DebtWrittenOff: "DebtWrittenOff", Adjusted: "Adjusted",
+	LimitPaused: "LimitPaused", LimitBlocked: "LimitBlocked", SpendCapReached: "SpendCapReached",
+	LimitCleared: "LimitCleared",
+	LeaseEnded:   "LeaseEnded", DebtWrittenOff: "DebtWrittenOff", Adjusted: "Adjusted",
 	NodeSet: "NodeSet", NodeRemoved: "NodeRemoved", Formed: "Formed",
 }
 

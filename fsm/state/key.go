@@ -25,7 +25,10 @@ type Key struct {
 	// is no part of a snapshot or digest; so does Open of what is held.
 	Leases  uint32
 	touched bool
-	digest  uint64
+	// controlled says that feedback controls the key. It follows from the controls,
+	// and is no part of a snapshot or digest either.
+	controlled bool
+	digest     uint64
 	// A limit has one dimension, or a few: first saves the second allocation, and a
 	// pointer to the rest 16 bytes a key.
 	first lineage.Held
@@ -59,7 +62,7 @@ func (k *Key) Held(i int) *lineage.Held {
 	return &(*k.rest)[i-1]
 }
 
-// All is a copy of everything that the key holds, for lineage.Carry; v is the
+// All is a copy of everything that the key holds, for lineage.Pass; v is the
 // version that it has passed.
 func (k *Key) All(v *lineage.Version) []lineage.Held {
 	held := make([]lineage.Held, len(v.Dimensions))
@@ -95,7 +98,7 @@ func (k *Key) sum(v *lineage.Version) uint64 {
 // so is one that was never seen. It follows from the key and the version that
 // it has passed alone, so that a restored node drops in the same entry.
 func (k *Key) due(v *lineage.Version) bucket.Instant {
-	if k.Leases > 0 {
+	if k.Leases > 0 || k.controlled {
 		return lineage.Never
 	}
 	last, full := bucket.Instant(0), bucket.Instant(0)
@@ -141,7 +144,7 @@ func (s *State) FindKey(limit uint32, name string) *Key { return s.keys.Find(key
 // AddKey adds a key that was never seen, to be changed.
 func (s *State) AddKey(lim *Limit, name string) *Key {
 	k := &Key{Name: name, LimitID: lim.ID, Passed: lim.Now().Number}
-	k.hold(lim.Now().Fresh(s.Now))
+	k.hold(lim.Now().For(name).Fresh(s.Now))
 	return s.insertKey(lim, k)
 }
 
@@ -152,16 +155,17 @@ func (s *State) insertKey(lim *Limit, k *Key) *Key {
 	return s.touchKey(lim, k)
 }
 
-// ChangeKey returns the key to change, carried to the version now of its limit.
-// Pointers to the key of before are void.
+// ChangeKey returns the key to change, carried to the version now of its limit, and up
+// to now where feedback controls it. Pointers to the key of before are void.
 func (s *State) ChangeKey(lim *Limit, k *Key) *Key {
 	k = s.touchKey(lim, k)
 	if now := lim.Now().Number; k.Passed != now {
-		k.hold(lim.Carry(k.All(lim.At(k.Passed)), k.Passed))
+		k.hold(lim.Pass(k.Name, k.All(lim.At(k.Passed)), k.Passed))
 		lim.pass(k.Passed, -1)
 		lim.pass(now, 1)
 		k.Passed = now
 	}
+	s.live(lim, k)
 	return k
 }
 

@@ -110,8 +110,15 @@ func (s *State) AddLimit(l *lineage.Lineage) *Limit {
 	return lim
 }
 
-// SetLineage changes what is known of a limit.
+// SetLineage changes what is known of a limit. Where another version begins, the
+// keys that feedback controls come up to now by the one before: what a key carries
+// on later has no time of its own left to catch up with.
 func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
+	if next.Now().Number != lim.Now().Number {
+		for _, c := range s.controlsOf(lim) {
+			s.ChangeKey(lim, s.FindKey(lim.ID, c.ID.Key))
+		}
+	}
 	s.sum -= lim.digest
 	lim.Lineage, lim.counted = next, nil
 	lim.digest = sumLineage(next)

@@ -79,6 +79,7 @@ const (
 	rankLease
 	rankClient
 	rankReport
+	rankControl
 	rankTrailer
 )
 
@@ -105,6 +106,8 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 		rank, add = rankClient, func() error { return r.addClient(kind.Client) }
 	case *logv1.SnapshotRecord_Report:
 		rank, add = rankReport, func() error { return r.addReport(kind.Report) }
+	case *logv1.SnapshotRecord_Control:
+		rank, add = rankControl, func() error { return r.addControl(kind.Control) }
 	case *logv1.SnapshotRecord_Trailer:
 		rank, add = rankTrailer, func() error { return r.addTrailer(kind.Trailer) }
 	default:
@@ -210,7 +213,7 @@ func (r *restoring) addKey(saved *logv1.SnapshotKey) error {
 	k.hold(make([]lineage.Held, len(v.Dimensions)))
 	for i, b := range saved.GetBuckets() {
 		var err error
-		if k.Held(i).Bucket, err = lineage.LoadBucket(v.Dimensions[i].Shape, b, r.Now); err != nil {
+		if k.Held(i).Bucket, err = lineage.LoadBucket(v.For(k.Name).Dimensions[i].Shape, b, r.Now); err != nil {
 			return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
 		}
 	}

@@ -20,6 +20,7 @@ type Snapshot struct {
 	leases   store.Frozen[Lease, *Lease]
 	clients  store.Frozen[Client, *Client]
 	reports  store.Frozen[Report, *Report]
+	controls store.Frozen[Control, *Control]
 }
 
 // Snapshot keeps the state as it is now, between entries. It copies lists of
@@ -38,6 +39,7 @@ func (s *State) Snapshot() *Snapshot {
 		leases:   s.leases.Freeze(),
 		clients:  s.clients.Freeze(),
 		reports:  s.reports.Freeze(),
+		controls: s.controls.Freeze(),
 	}
 	// The order of records of one kind means nothing.
 	for _, lim := range s.limits {
@@ -78,6 +80,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	}
 	for r := range s.reports.All() {
 		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Report{Report: r.Save()}})
+	}
+	for c := range s.controls.All() {
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Control{Control: c.Save()}})
 	}
 	trailer := &logv1.SnapshotTrailer{Records: out.Records}
 	out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})

@@ -50,12 +50,18 @@ type State struct {
 	leases  *store.Table[record.LeaseID, Lease, *Lease]
 	clients *store.Table[string, Client, *Client]
 	reports *store.Table[record.ReportID, Report, *Report]
+	// controls are what feedback did to keys.
+	controls *store.Table[record.ControlID, Control, *Control]
 
 	dueLimits  store.Queue[*Limit]
 	openLeases store.Queue[*Lease]
 	deadLeases store.Queue[*Lease]
 	dueClients store.Queue[*Client]
 	dueReports store.Queue[*Report]
+	// dueControls is by when a control has no effect any more, blocked how many a
+	// person has to clear.
+	dueControls store.Queue[*Control]
+	blocked     int
 
 	// sum is the sum of the digests of all records that are not touched.
 	sum     uint64
@@ -69,6 +75,8 @@ const (
 	leaseShards  = 4096
 	clientShards = 256
 	reportShards = 256
+	// controlShards is for few, see MaxControls.
+	controlShards = 64
 )
 
 // New is the state of a cluster that has not formed: empty, with DefaultCaps.
@@ -82,6 +90,7 @@ func New() *State {
 		leases:     store.NewTable[record.LeaseID, Lease](leaseShards),
 		clients:    store.NewTable[string, Client](clientShards),
 		reports:    store.NewTable[record.ReportID, Report](reportShards),
+		controls:   store.NewTable[record.ControlID, Control](controlShards),
 	}
 }
 
@@ -129,6 +138,9 @@ func (s *State) Recount() uint64 {
 	}
 	for r := range s.reports.All() {
 		sum += r.Sum()
+	}
+	for c := range s.controls.All() {
+		sum += c.Sum()
 	}
 	return sum
 }
