@@ -531,8 +531,12 @@ type Acquire struct {
 	Revision *uint64 `protobuf:"varint,8,opt,name=revision,proto3,oneof" json:"revision,omitempty"`
 	// The session that the caller speaks over, 16 bytes, and which of its
 	// connections. Slots come back after a grace when it ends. Absent: none.
-	Session       []byte `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`
-	Connection    uint64 `protobuf:"varint,10,opt,name=connection,proto3" json:"connection,omitempty"`
+	Session    []byte `protobuf:"bytes,9,opt,name=session,proto3" json:"session,omitempty"`
+	Connection uint64 `protobuf:"varint,10,opt,name=connection,proto3" json:"connection,omitempty"`
+	// Digest of what the caller asked for, where the charges were worked out of
+	// attributes: limits may have changed when it asks for the same again under the
+	// same lease id (G4). 0: the charges are what it asked for.
+	Content       uint64 `protobuf:"fixed64,11,opt,name=content,proto3" json:"content,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -633,6 +637,13 @@ func (x *Acquire) GetSession() []byte {
 func (x *Acquire) GetConnection() uint64 {
 	if x != nil {
 		return x.Connection
+	}
+	return 0
+}
+
+func (x *Acquire) GetContent() uint64 {
+	if x != nil {
+		return x.Content
 	}
 	return 0
 }
@@ -852,7 +863,10 @@ type Renew struct {
 	// same number and has no effect of its own (G4).
 	Sequence uint64 `protobuf:"varint,4,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	// Cumulative usage so far, as in Settle with progress.
-	Used          []*Usage `protobuf:"bytes,5,rep,name=used,proto3" json:"used,omitempty"`
+	Used []*Usage `protobuf:"bytes,5,rep,name=used,proto3" json:"used,omitempty"`
+	// As in Acquire: a session that renews a lease has not ended. Absent: none.
+	Session       []byte `protobuf:"bytes,6,opt,name=session,proto3" json:"session,omitempty"`
+	Connection    uint64 `protobuf:"varint,7,opt,name=connection,proto3" json:"connection,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -920,6 +934,20 @@ func (x *Renew) GetUsed() []*Usage {
 		return x.Used
 	}
 	return nil
+}
+
+func (x *Renew) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Renew) GetConnection() uint64 {
+	if x != nil {
+		return x.Connection
+	}
+	return 0
 }
 
 // ApplyLimits changes limits and retry budgets as one change or not at all.
@@ -1419,7 +1447,9 @@ type EndSession struct {
 	// The connection that ended. An older one than the last one seen ends nothing.
 	Connection uint64 `protobuf:"varint,3,opt,name=connection,proto3" json:"connection,omitempty"`
 	// Nanoseconds, 0 to 1 h.
-	Grace         int64 `protobuf:"varint,4,opt,name=grace,proto3" json:"grace,omitempty"`
+	Grace int64 `protobuf:"varint,4,opt,name=grace,proto3" json:"grace,omitempty"`
+	// The session is back over this connection, a newer one: it has not ended.
+	Resumed       bool `protobuf:"varint,5,opt,name=resumed,proto3" json:"resumed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1480,6 +1510,13 @@ func (x *EndSession) GetGrace() int64 {
 		return x.Grace
 	}
 	return 0
+}
+
+func (x *EndSession) GetResumed() bool {
+	if x != nil {
+		return x.Resumed
+	}
+	return false
 }
 
 // Feedback is what a provider said, as a client reports it.
@@ -2143,7 +2180,7 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
-	"\x04keep\x18\x05 \x01(\x03R\x04keep\"\xae\x02\n" +
+	"\x04keep\x18\x05 \x01(\x03R\x04keep\"\xc8\x02\n" +
 	"\aAcquire\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\fR\aleaseId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
@@ -2157,7 +2194,8 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"connection\x18\n" +
 	" \x01(\x04R\n" +
-	"connectionB\v\n" +
+	"connection\x12\x18\n" +
+	"\acontent\x18\v \x01(\x06R\acontentB\v\n" +
 	"\t_revision\"a\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
@@ -2172,13 +2210,17 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\aRelease\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\fR\aleaseId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
-	"\x06client\x18\x03 \x01(\tR\x06client\"\x93\x01\n" +
+	"\x06client\x18\x03 \x01(\tR\x06client\"\xcd\x01\n" +
 	"\x05Renew\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\fR\aleaseId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x10\n" +
 	"\x03ttl\x18\x03 \x01(\x03R\x03ttl\x12\x1a\n" +
 	"\bsequence\x18\x04 \x01(\x04R\bsequence\x12+\n" +
-	"\x04used\x18\x05 \x03(\v2\x17.quorlease.log.v1.UsageR\x04used\"\xc2\x02\n" +
+	"\x04used\x18\x05 \x03(\v2\x17.quorlease.log.v1.UsageR\x04used\x12\x18\n" +
+	"\asession\x18\x06 \x01(\fR\asession\x12\x1e\n" +
+	"\n" +
+	"connection\x18\a \x01(\x04R\n" +
+	"connection\"\xc2\x02\n" +
 	"\vApplyLimits\x12/\n" +
 	"\x06limits\x18\x01 \x03(\v2\x17.quorlease.log.v1.LimitR\x06limits\x12B\n" +
 	"\rretry_budgets\x18\x02 \x03(\v2\x1d.quorlease.log.v1.RetryBudgetR\fretryBudgets\x12\x16\n" +
@@ -2216,7 +2258,7 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"RollWindow\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x16\n" +
 	"\x06starts\x18\x02 \x01(\x03R\x06starts\x12\x12\n" +
-	"\x04ends\x18\x03 \x01(\x03R\x04ends\"r\n" +
+	"\x04ends\x18\x03 \x01(\x03R\x04ends\"\x8c\x01\n" +
 	"\n" +
 	"EndSession\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
@@ -2224,7 +2266,8 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"connection\x18\x03 \x01(\x04R\n" +
 	"connection\x12\x14\n" +
-	"\x05grace\x18\x04 \x01(\x03R\x05grace\"l\n" +
+	"\x05grace\x18\x04 \x01(\x03R\x05grace\x12\x18\n" +
+	"\aresumed\x18\x05 \x01(\bR\aresumed\"l\n" +
 	"\bFeedback\x12\x14\n" +
 	"\x05owner\x18\x01 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x122\n" +

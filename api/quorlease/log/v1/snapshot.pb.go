@@ -728,7 +728,10 @@ type SnapshotKey struct {
 	Passed  uint32            `protobuf:"varint,3,opt,name=passed,proto3" json:"passed,omitempty"`
 	Buckets []*SnapshotBucket `protobuf:"bytes,4,rep,name=buckets,proto3" json:"buckets,omitempty"`
 	// Who brought it into being, where that is counted.
-	Client        string `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
+	Client string `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
+	// Of which parts of a quota was warned in its window: the number of the dimension
+	// times 2^16, and the part in hundredths of a percent. Ascending.
+	Warned        []uint64 `protobuf:"varint,6,rep,packed,name=warned,proto3" json:"warned,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -796,6 +799,13 @@ func (x *SnapshotKey) GetClient() string {
 		return x.Client
 	}
 	return ""
+}
+
+func (x *SnapshotKey) GetWarned() []uint64 {
+	if x != nil {
+		return x.Warned
+	}
+	return nil
 }
 
 // SnapshotBucket is one bucket, in units of its rate.
@@ -1888,13 +1898,14 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06target\x18\x04 \x01(\x03R\x06target\x12\x14\n" +
 	"\x05until\x18\x05 \x01(\x03R\x05until\x12<\n" +
 	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\x12*\n" +
-	"\x04kind\x18\a \x01(\x0e2\x16.quorlease.log.v1.KindR\x04kind\"\xa3\x01\n" +
+	"\x04kind\x18\a \x01(\x0e2\x16.quorlease.log.v1.KindR\x04kind\"\xbb\x01\n" +
 	"\vSnapshotKey\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06passed\x18\x03 \x01(\rR\x06passed\x12:\n" +
 	"\abuckets\x18\x04 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\abuckets\x12\x16\n" +
-	"\x06client\x18\x05 \x01(\tR\x06client\"f\n" +
+	"\x06client\x18\x05 \x01(\tR\x06client\x12\x16\n" +
+	"\x06warned\x18\x06 \x03(\x04R\x06warned\"f\n" +
 	"\x0eSnapshotBucket\x12\x12\n" +
 	"\x04last\x18\x01 \x01(\x03R\x04last\x12\x12\n" +
 	"\x04free\x18\x02 \x01(\x03R\x04free\x12\x16\n" +
