@@ -42,7 +42,9 @@ type Cluster struct {
 	moved  time.Time
 	leader int
 	term   uint64
-	delay  time.Duration
+	// clusterID is what the nodes say, where the test has said so.
+	clusterID string
+	delay     time.Duration
 }
 
 // New starts a cluster of 1 to NodesMax nodes, node 0 its leader. It has no
@@ -149,6 +151,9 @@ func (c *Cluster) status(self *node) cluster.Status {
 	defer c.mu.Unlock()
 	status := c.state.Status()
 	status.Self, status.Term, status.Nodes = self.id(), c.term, nil
+	if c.clusterID != "" {
+		status.ClusterID = c.clusterID
+	}
 	for _, n := range c.nodes {
 		if n.advertised == "" {
 			continue

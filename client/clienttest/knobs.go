@@ -79,6 +79,13 @@ func (c *Cluster) Advertise(i int, address string) {
 	c.nodes[i].advertised = address
 }
 
+// SetClusterID makes the nodes another cluster's: 32 hex digits.
+func (c *Cluster) SetClusterID(id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.clusterID = id
+}
+
 // Down kills nodes: their connections are cut, and new ones refused. Where the
 // rest is a majority it has a leader at once, else it answers NO_QUORUM.
 func (c *Cluster) Down(nodes ...int) {

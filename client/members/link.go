@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,8 @@ type link struct {
 	// reached since. err says why.
 	failed bool
 	err    error
+	// cluster is the id of the cluster that it last told of.
+	cluster string
 	// status is its last answer; nil where it does not tell.
 	status *quorleasev1.ClusterStatusResponse
 	// doubt is until when others are asked first.
@@ -130,7 +133,10 @@ func (l *link) once(life context.Context) (lasted time.Duration) {
 	}
 	defer s.Close()
 	up := time.Now()
-	l.reached(s, told) //nolint:contextcheck // what is learnt outlives the connection
+	if err := l.reached(s, told); err != nil { //nolint:contextcheck // what is learnt outlives the connection
+		l.failedWith(err)
+		return 0
+	}
 	err = l.attend(life, conn, s)
 	l.lost(err)
 	return time.Since(up)
@@ -231,14 +237,41 @@ func (l *link) failedWith(err error) {
 	m.orderLocked(time.Now())
 }
 
-// reached notes that a session is open.
-func (l *link) reached(s *session.Session, told *quorleasev1.ClusterStatusResponse) {
+// errForeign: the address leads to another cluster.
+var errForeign = errors.New("it belongs to another cluster")
+
+// belongsLocked says whether a node is of the cluster that the others are of. Two
+// clusters by mistake in one list of endpoints must not be taken for one: each
+// grants all of the limit. Where an address that led to the cluster leads to
+// another one, and nobody of the old one is left, the cluster was made anew.
+func (l *link) belongsLocked(told *quorleasev1.ClusterStatusResponse) error {
+	m, id := l.members, told.GetClusterId()
+	if id == "" || id == m.cluster {
+		return nil
+	}
+	left := slices.ContainsFunc(m.links, func(o *link) bool { return o.usableLocked() && o.cluster == m.cluster })
+	if m.cluster != "" && (left || l.cluster != m.cluster) {
+		return fmt.Errorf("%w: %s, not %s", errForeign, id, m.cluster)
+	}
+	m.cluster = id
+	return nil
+}
+
+// reached notes that a session is open, unless it is to another cluster.
+func (l *link) reached(s *session.Session, told *quorleasev1.ClusterStatusResponse) error {
 	m := l.members
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if err := l.belongsLocked(told); err != nil {
+		return err
+	}
+	if id := told.GetClusterId(); id != "" {
+		l.cluster = id
+	}
 	l.session, l.status, l.failed, l.err, l.doubt = s, told, false, nil, time.Time{}
 	m.adoptLocked(told)
 	m.orderLocked(time.Now())
+	return nil
 }
 
 // lost notes that the session is over. Unless the node had failed before it is

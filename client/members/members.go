@@ -51,6 +51,8 @@ type Members struct {
 	changed chan struct{}
 	closed  bool
 	state   State
+	// cluster is the id of the cluster that the nodes are of, once one has told.
+	cluster string
 	// why is what ErrUnreachable is told with, set while nobody can be reached.
 	why error
 	// trouble is when a node was last lost or doubted.
