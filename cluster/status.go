@@ -117,14 +117,30 @@ func (n *Node) addGauges() {
 	n.metrics.Gauge("quorlease_has_quorum", "1 while a majority is there and has a leader.", func() float64 {
 		return yes[n.quorum() == HasLeader]
 	})
-	n.metrics.Gauge("quorlease_buckets", "Keys that have buckets.", func() float64 {
-		keys, _ := n.counts()
-		return float64(keys)
-	})
-	n.metrics.Gauge("quorlease_leases", "Leases on record, ended ones that are remembered included.", func() float64 {
-		_, leases := n.counts()
-		return float64(leases)
-	})
+	for _, figure := range []struct {
+		name, help string
+		of         func(fsm.Counts) int
+	}{
+		{"quorlease_buckets", "Keys that have buckets.", func(c fsm.Counts) int { return c.Keys }},
+		{
+			"quorlease_leases", "Leases on record, ended ones that are remembered included.",
+			func(c fsm.Counts) int { return c.Leases },
+		},
+		{
+			"quorlease_keys_controlled", "Keys that providers' answers have paused, slowed down or blocked.",
+			func(c fsm.Counts) int { return c.Controlled },
+		},
+		{
+			"quorlease_keys_blocked", "Keys that are closed until a person clears them.",
+			func(c fsm.Counts) int { return c.Blocked },
+		},
+	} {
+		n.metrics.Gauge(figure.name, figure.help, func() float64 {
+			count := 0
+			n.fsm.view(func(m *fsm.Machine) { count = figure.of(m.Counts()) })
+			return float64(count)
+		})
+	}
 	n.metrics.Gauge("quorlease_follower_lag_entries",
 		"At the leader, how many entries the slowest member that answers is behind.", n.lag)
 	n.metrics.Gauge("quorlease_disk_free_bytes", "Free space on the disk of the data directory.", func() float64 {
@@ -132,11 +148,6 @@ func (n *Node) addGauges() {
 	})
 	n.metrics.Gauge("quorlease_disk_min_free_bytes", "Free space below which the leader proposes nothing more.",
 		func() float64 { return float64(n.space.Last().Need) })
-}
-
-func (n *Node) counts() (keys, leases int) {
-	n.fsm.view(func(m *fsm.Machine) { keys, leases = m.Counts().Keys, m.Counts().Leases })
-	return keys, leases
 }
 
 func (n *Node) lag() float64 {

@@ -74,6 +74,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"for: 5s", "for: 0s"},
 		{"1.5 *", "1.6 *"},
 		{"1.5 *", "1.4 *"},
+		{"keys_blocked > 0", "keys_blocked > 1"},
 	} {
 		t.Run(change[0]+" to "+change[1], func(t *testing.T) {
 			dir := t.TempDir()

@@ -34,7 +34,7 @@ func Effect(e effect.Effect) (event events.Event, ok bool) {
 			Text: fmt.Sprintf("%s of key %q of limit %s: %s", e.Dimension, e.Key, e.Limit, e.Text),
 		}, true
 	default:
-		return events.Event{}, false
+		return Feedback(e)
 	}
 }
 

@@ -35,6 +35,15 @@ var (
 	stalled  = event(events.DiskStalled, events.Critical, "")
 )
 
+// capped and cleared speak of a key of a limit, by an entry of the log.
+func capped(key string) events.Event {
+	return events.Event{Kind: events.SpendCapReached, Severity: events.Critical, Limit: "gpt", Value: key, Index: 7}
+}
+
+func cleared(key string) events.Event {
+	return events.Event{Kind: events.LimitCleared, Severity: events.Info, Limit: "gpt", Value: key, Index: 9}
+}
+
 func lagging(node string) events.Event  { return event(events.FollowerLagging, events.Warning, node) }
 func caughtUp(node string) events.Event { return event(events.FollowerLagging, events.Info, node) }
 
@@ -54,6 +63,11 @@ func TestG8IncidentsOfANode(t *testing.T) {
 		{"a_disk", []events.Event{low, low, freed, freed, low}, "+DiskLow -DiskLow +DiskLow"},
 		{"a_disk_that_stalls_is_the_end", []events.Event{stalled}, "+DiskStalled"},
 		{
+			"S3-27_a_spend_cap_until_somebody_clears_it",
+			[]events.Event{cleared("a"), capped("a"), capped("a"), capped("b"), cleared("a"), cleared("a")},
+			"+SpendCapReached/a +SpendCapReached/b -SpendCapReached/a",
+		},
+		{
 			"followers_apart",
 			[]events.Event{lagging("n2"), lagging("n3"), caughtUp("n2"), lagging("n3"), caughtUp("n3")},
 			"+FollowerLagging/n2 +FollowerLagging/n3 -FollowerLagging/n2 -FollowerLagging/n3",
@@ -70,7 +84,7 @@ func TestG8IncidentsOfANode(t *testing.T) {
 				if !ok {
 					continue
 				}
-				name := strings.TrimSuffix(a.Kind+"/"+a.Labels["member"], "/")
+				name := strings.TrimSuffix(a.Kind+"/"+a.Labels["member"]+a.Labels["key"], "/")
 				if a.Resolved {
 					if begun[name] != a.ID {
 						t.Errorf("%s ended as %q, began as %q", name, a.ID, begun[name])
@@ -88,6 +102,24 @@ func TestG8IncidentsOfANode(t *testing.T) {
 				t.Errorf("got %s, want %s", strings.Join(got, " "), c.want)
 			}
 		})
+	}
+}
+
+// TestOneIncidentOfThreeNodes: a spend cap stands in the log, and each node sends it.
+// A receiver must be able to see that it is one.
+func TestOneIncidentOfThreeNodes(t *testing.T) {
+	t.Parallel()
+	first, _ := incidents{}.observe(capped("a"))
+	second, _ := incidents{}.observe(capped("a"))
+	other, _ := incidents{}.observe(capped("b"))
+	if first.ID != second.ID || first.ID == other.ID || len(first.ID) != len(other.ID) {
+		t.Errorf("one incident is %q and %q, another one %q", first.ID, second.ID, other.ID)
+	}
+	if a, _ := (incidents{}).observe(lost); a.ID == first.ID {
+		t.Errorf("a quorum lost is %q too", a.ID)
+	}
+	if want := map[string]string{"limit": "gpt", "key": "a"}; !cmp.Equal(first.Labels, want) {
+		t.Errorf("labels %v, want %v", first.Labels, want)
 	}
 }
 
