@@ -35,9 +35,8 @@ type Pending struct {
 	item door.Item
 	// arrived is when it was handed in.
 	arrived time.Time
-	// hold is the room it takes in its client's retry budget, if held.
-	hold retries.Hold
-	held bool
+	// ruling is what its client's retry budget makes of it.
+	ruling retries.Ruling
 }
 
 // pendingOwner is a Pending as the door sees it.

@@ -25,11 +25,13 @@ type budgetStep struct {
 // changed.
 func (m *Machine) BudgetFor(client string) *logv1.RetryBudget { return m.state.BudgetFor(client) }
 
-// RuleOf is the rule of a retry budget.
+// RuleOf is the rule of a retry budget, whatever its mode makes of it.
 func RuleOf(b *logv1.RetryBudget) retry.Rule {
 	return retry.Rule{
 		MaxRetries: b.GetMaxRetries(), MaxFraction: b.GetMaxFraction(), MinRequests: b.GetMinRequests(),
 		Window: time.Duration(b.GetWindow()), RetryAfter: time.Duration(b.GetRetryAfter()),
+		MinRetries: b.GetMinRetries(), MinInterval: time.Duration(b.GetMinRetriesInterval()),
+		Scope: retry.Scope(b.GetScope()),
 	}
 }
 

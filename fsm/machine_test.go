@@ -11,6 +11,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/fsmtest"
+	counted "github.com/quorlease/quorlease/fsm/tally"
 )
 
 // started is a driver with one limit, "api", without keys.
@@ -248,9 +249,9 @@ func TestT31CountsThatAreHere(t *testing.T) {
 			boot           uint64
 			total, retries int64
 		}{{"n1", 1, 10, 2}, {"n1", 2, 3, 1}, {"n1", 3, 0, 0}, {"n2", 1, 0, 0}} {
-			total, retries := d.Counted(tt.node, tt.boot, "c", 100)
-			if total != tt.total || retries != tt.retries {
-				t.Errorf("%s/%d: %d, %d, want %d, %d", tt.node, tt.boot, total, retries, tt.total, tt.retries)
+			got := d.Counted(counted.Process{Node: tt.node, Boot: tt.boot}, "c", 100)
+			if got != (counted.Count{Total: tt.total, Retries: tt.retries}) {
+				t.Errorf("%s/%d: %+v, want %d, %d", tt.node, tt.boot, got, tt.total, tt.retries)
 			}
 		}
 		// One client can't keep more processes than there may be.

@@ -27,6 +27,8 @@ type Set struct {
 	apply      prometheus.Histogram
 	pause      prometheus.Histogram
 	leader     prometheus.Gauge
+	// wouldRefuse counts by retry budget, whose names are an operator's.
+	wouldRefuse *prometheus.CounterVec
 
 	// known are the classes of every limit: the only names that become labels.
 	known atomic.Pointer[map[string][]*logv1.Class]
@@ -64,8 +66,9 @@ func New() *Set {
 			Name: "quorlease_is_leader", Help: "1 while this node serves as the leader.",
 		}),
 	}
+	m.wouldRefuse = newWouldRefuse()
 	m.collectors = []prometheus.Collector{
-		m.decisions, m.seconds, m.entries, m.operations, m.commit, m.apply, m.pause, m.leader,
+		m.decisions, m.seconds, m.entries, m.operations, m.commit, m.apply, m.pause, m.leader, m.wouldRefuse,
 	}
 	return m
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/fsm/tally"
 )
 
 const (
@@ -64,22 +65,32 @@ type Config struct {
 	SlotsMax int
 }
 
+// Replica is what a node has applied of the reports of all nodes.
+type Replica interface {
+	Counted(from tally.Process, client string, slice int64) tally.Count
+}
+
 // Request is one request to decide on.
 type Request struct {
 	Client string
 	// Attempt is the retries already made for this piece of work, 0 first.
 	Attempt uint32
 	Rule    retry.Rule
+	// Lenient: the request is admitted whatever the rule says of it, and the verdict
+	// is only what it would have been.
+	Lenient bool
+	// Known: the replica has something of the client. Denials are counted of such
+	// clients only: a refused stranger costs nothing (S1-52).
+	Known bool
 	// Total and Retries are what the replica counts for the client in the
 	// window.
 	Total, Retries int64
 	// Nodes is the number of serving nodes in the applied configuration,
 	// learners too. Zero until this node's own joining is applied: no retries.
 	Nodes int
-	// Counted is what the replica has applied of this node's reports of one of
-	// the client's slices, so that a slice that was forgotten goes on where it
-	// stopped. Called at most once. Nil: nothing.
-	Counted func(slice int64) (total, retries int64)
+	// Replica says what it has applied of this node's reports, so that a slice that
+	// was forgotten goes on where it stopped. Nil: nothing.
+	Replica Replica
 }
 
 // Decision is the verdict and what goes with it.
@@ -96,6 +107,7 @@ type Hold struct {
 	now    bucket.Instant
 	at     time.Duration
 	retry  bool
+	known  bool
 }
 
 // Counter counts for one node. It is safe for concurrent use. at is the node's
@@ -110,7 +122,8 @@ type Counter struct {
 		// unreported are the *client whose counts the replica does not hold all.
 		unreported list.List
 		// room counts slots and holds, which may become slots.
-		room int
+		room   int
+		faults faults
 	}
 }
 
@@ -121,8 +134,8 @@ type client struct {
 	window time.Duration
 	// slots are in the order of their beginning on the steady clock.
 	slots []slot
-	// total and retries are the counts that the replica does not hold.
-	total, retries int64
+	// kept is what the replica does not hold.
+	kept tally.Count
 	// holds are requests admitted and not finished; holdRetries of them are
 	// retries.
 	holds, holdRetries int64
@@ -137,16 +150,12 @@ type client struct {
 type slot struct {
 	slice int64
 	began time.Duration
-	own   counts
+	own   tally.Count
 	// applied is what the replica has applied of own.
-	applied counts
+	applied tally.Count
 }
 
-type counts struct{ total, retries int64 }
-
-func (s *slot) unreported() counts {
-	return counts{s.own.total - s.applied.total, s.own.retries - s.applied.retries}
-}
+func (s *slot) unreported() tally.Count { return s.own.Minus(s.applied) }
 
 // New returns an empty counter.
 func New(c Config) *Counter {
@@ -158,6 +167,7 @@ func New(c Config) *Counter {
 	}
 	n := &Counter{config: c, due: make(chan struct{}, 1)}
 	n.mu.clients = make(map[string]*client)
+	n.mu.faults = make(faults)
 	return n
 }
 
@@ -182,18 +192,18 @@ func (n *Counter) Decide(at time.Duration, now bucket.Instant, r Request) (Decis
 	}
 	room := n.mu.room < n.config.SlotsMax && (c != nil || len(n.mu.clients) < n.config.ClientsMax)
 	d := n.judgeLocked(at, c, r, room)
-	if d.Verdict != Admit || !room {
+	if d.Verdict == PartUsedUp && r.Lenient {
+		d = Decision{}
+	}
+	if d.Verdict != Admit && !r.Lenient || !room {
 		if c != nil {
 			n.forgetLocked(c)
 		}
 		return d, Hold{}
 	}
-	if c == nil {
-		c = &client{name: r.Client, window: r.Rule.Window}
-		n.mu.clients[r.Client] = c
-	}
-	h := Hold{client: c, now: now, at: at, retry: r.Attempt > 0}
-	n.openLocked(c, h, r.Counted)
+	c = n.keepLocked(c, r.Client, r.Rule.Window)
+	h := Hold{client: c, now: now, at: at, retry: r.Attempt > 0, known: r.Known}
+	n.openLocked(c, h, r.Replica)
 	n.holdLocked(h, 1)
 	return d, h
 }
@@ -212,7 +222,7 @@ func (n *Counter) holdLocked(h Hold, by int) {
 func (n *Counter) judgeLocked(at time.Duration, c *client, r Request, room bool) Decision {
 	var own, held, heldRetries, ownRetries int64
 	if c != nil {
-		own, ownRetries, held, heldRetries = c.total, c.retries, c.holds, c.holdRetries
+		own, ownRetries, held, heldRetries = c.kept.Total, c.kept.Retries, c.holds, c.holdRetries
 	}
 	// A held request may yet come to nothing, and more requests can make the
 	// rule stricter (from min_requests on) as well as milder, so it has to admit
@@ -224,6 +234,7 @@ func (n *Counter) judgeLocked(at time.Duration, c *client, r Request, room bool)
 		case retry.Attempts:
 			return Decision{Verdict: Attempts}
 		case retry.Budget:
+			n.hurryLocked(at, c)
 			return Decision{Verdict: Budget, RetryAfter: r.Rule.RetryAfter}
 		}
 	}
@@ -254,9 +265,10 @@ func (n *Counter) hurryLocked(at time.Duration, c *client) {
 }
 
 // Finish ends a hold. recorded: the request was admitted in the end, or nobody
-// knows; otherwise (a denial, an error before proposing) it never counts. It
-// must be called once for each hold.
-func (n *Counter) Finish(at time.Duration, h Hold, recorded bool) {
+// knows; otherwise (a denial, an error before proposing) it does not count as
+// one. denied is what is counted of a denial. It must be called once for each
+// hold.
+func (n *Counter) Finish(at time.Duration, h Hold, recorded bool, denied tally.Count) {
 	c := h.client
 	if c == nil {
 		return
@@ -264,22 +276,64 @@ func (n *Counter) Finish(at time.Duration, h Hold, recorded bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.holdLocked(h, -1)
-	if recorded && at-h.at <= c.window {
-		n.recordLocked(c, h)
+	var count tally.Count
+	if h.known || c.kept != (tally.Count{}) {
+		count = denied
+	}
+	if recorded {
+		count.Total++
+		if h.retry {
+			count.Retries++
+		}
+	}
+	if count != (tally.Count{}) && at-h.at <= c.window {
+		n.recordLocked(c, n.openLocked(c, h, nil), count)
 	}
 	n.forgetLocked(c)
 }
 
-func (n *Counter) recordLocked(c *client, h Hold) {
-	s := n.openLocked(c, h, nil)
-	s.own.total++
-	c.total++
-	if h.retry {
-		s.own.retries++
-		c.retries++
+// Note counts what is not decided here: r names the client, the window and the
+// replica. Beyond the bounds nothing is counted. It wants the lock that Decide
+// wants.
+func (n *Counter) Note(at time.Duration, now bucket.Instant, r Request, a Tried) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.mu.faults.add(at, r.Client, r.Rule.Window, a.Fault)
+	c := n.mu.clients[r.Client]
+	if n.mu.room >= n.config.SlotsMax || c == nil && len(n.mu.clients) >= n.config.ClientsMax {
+		return
 	}
+	if c != nil {
+		if c.window != r.Rule.Window {
+			n.rewindowLocked(at, now, c, r.Rule.Window)
+		}
+		n.slideLocked(at, c)
+	}
+	c = n.keepLocked(c, r.Client, r.Rule.Window)
+	n.recordLocked(c, n.openLocked(c, Hold{now: now, at: at}, r.Replica), a.Count)
+	n.forgetLocked(c)
+}
+
+// recordLocked counts in a slot. Sums stay where reports can hold them.
+func (n *Counter) recordLocked(c *client, s *slot, count tally.Count) {
+	most := tally.Count{
+		Total: tally.MaxCount, Retries: tally.MaxCount, Throttled: tally.MaxCount,
+		Denied: tally.MaxCount, Early: tally.MaxCount,
+	}
+	before := s.own
+	s.own = s.own.Plus(count).Min(most)
+	c.kept = c.kept.Plus(s.own.Minus(before))
 	c.fresh = true
-	if c.listed == nil {
+	if c.listed == nil && c.kept != (tally.Count{}) {
 		c.listed = n.mu.unreported.PushBack(c)
 	}
+}
+
+// keepLocked is the client, a new one where c is nil.
+func (n *Counter) keepLocked(c *client, name string, window time.Duration) *client {
+	if c == nil {
+		c = &client{name: name, window: window}
+		n.mu.clients[name] = c
+	}
+	return c
 }

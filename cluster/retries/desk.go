@@ -10,6 +10,7 @@ import (
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/fsm/tally"
 	"github.com/quorlease/quorlease/fsm/window"
 )
 
@@ -21,8 +22,7 @@ const freesKept = 1024
 type Desk struct {
 	// Counter counts what the desk admits.
 	Counter *Counter
-	node    string
-	boot    uint64
+	waits   *Waits
 
 	mu sync.Mutex
 	// frees remembers when a refused client's window lets it through: in a storm
@@ -41,9 +41,10 @@ func NewDesk(node string) *Desk {
 	var b [8]byte
 	// crypto/rand.Read never fails: it ends the program instead.
 	_, _ = rand.Read(b[:])
-	d := &Desk{node: node, boot: binary.LittleEndian.Uint64(b[:]), frees: make(map[string]frees)}
-	d.Counter = New(Config{Node: node, Boot: d.boot})
-	return d
+	return &Desk{
+		Counter: New(Config{Node: node, Boot: binary.LittleEndian.Uint64(b[:])}),
+		waits:   NewWaits(0), frees: make(map[string]frees),
+	}
 }
 
 // Ask is one acquire to decide on.
@@ -51,69 +52,143 @@ type Ask struct {
 	// At is the node's own steady clock, Now the authority time to decide by.
 	At      time.Duration
 	Now     bucket.Instant
-	Client  string
+	Acquire *logv1.Acquire
 	Attempt uint32
 	// Nodes is the number of serving nodes, as in Request.
 	Nodes int
 }
 
-// Decide returns the denial of an acquire, or nil and its hold. held is false
-// where no retry budget fits the client. The caller holds the lock that also
-// covers applying an entry.
-func (d *Desk) Decide(m *fsm.Machine, ask Ask) (denial *logv1.Denial, hold Hold, held bool) {
-	budget := m.BudgetFor(ask.Client)
-	if budget == nil {
-		return nil, Hold{}, false
+// Ruling is what the desk says of an acquire. The zero Ruling is that of one that
+// is in no budget.
+type Ruling struct {
+	// Denial refuses it. Warning would have, if the budget's mode enforced it.
+	Denial, Warning *logv1.Denial
+	// Budget is the retry budget, nil for an acquire that is in none.
+	Budget *logv1.RetryBudget
+	// early: it came before a wait was over that its client was told of.
+	early bool
+	// hold is its room until Finish.
+	hold Hold
+}
+
+// Decide says what a client's retry budget makes of an acquire. One that is not
+// denied is held until Finish. The caller holds the lock that also covers
+// applying an entry.
+func (d *Desk) Decide(m *fsm.Machine, ask Ask) Ruling {
+	client := ask.Acquire.GetClient()
+	budget := m.BudgetFor(client)
+	if budget == nil || budget.GetMode() == logv1.Mode_MODE_OFF {
+		return Ruling{}
 	}
+	lenient := budget.GetMode() != logv1.Mode_MODE_ENFORCE
+	total, retried := m.ClientCounts(ask.Now, client)
 	rule := fsm.RuleOf(budget)
-	total, retried := m.ClientCounts(ask.Now, ask.Client)
 	decision, hold := d.Counter.Decide(ask.At, ask.Now, Request{
-		Client: ask.Client, Attempt: ask.Attempt, Rule: rule, Total: total, Retries: retried, Nodes: ask.Nodes,
-		Counted: func(slice int64) (int64, int64) { return m.Counted(d.node, d.boot, ask.Client, slice) },
+		Client: client, Attempt: ask.Attempt, Rule: rule, Lenient: lenient,
+		Total: total, Retries: retried, Known: m.KnowsClient(client), Nodes: ask.Nodes, Replica: m,
 	})
-	denial = &logv1.Denial{Reason: logv1.Reason_REASON_RETRY_BUDGET, RetryAfter: int64(decision.RetryAfter)}
+	ruling := Ruling{Budget: budget, early: d.waits.Early(ask.At, ask.Acquire), hold: hold}
+	if decision.Verdict == Admit {
+		return ruling
+	}
+	denial := &logv1.Denial{Reason: logv1.Reason_REASON_RETRY_BUDGET, RetryAfter: int64(decision.RetryAfter)}
 	switch decision.Verdict {
-	case Admit:
-		return nil, hold, true
 	case Attempts:
 		denial.Reason = logv1.Reason_REASON_ATTEMPTS
 	case Budget:
 		denial.FreesIn = int64(d.freesAt(m, ask, rule) - ask.Now)
-	case PartUsedUp:
+	case Admit, PartUsedUp:
 	}
-	return denial, Hold{}, false
+	if lenient {
+		ruling.Warning = denial
+	} else {
+		ruling.Denial = denial
+	}
+	return ruling
 }
 
-// freesAt is the beginning of the first slice in which the window would let the
-// client through, if it asked nothing more until then.
+// Answered takes what became of an acquire that was decided on. result is nil
+// where there was an error, and then recorded says whether it may have been
+// granted. Denials with a wait are counted, the desk's own too; the client's next
+// acquire shows whether it waited. What there was no hold to count under comes
+// back, for Note.
+func (d *Desk) Answered(
+	at time.Duration, ask *logv1.Acquire, ruling Ruling, result *logv1.AcquireResult, recorded bool,
+) (denied tally.Count) {
+	if result != nil {
+		// The repetition of a lease id is no new request.
+		recorded = result.GetGranted() && !result.GetRepeated()
+	}
+	if ruling.early {
+		denied.Early = 1
+	}
+	if !partOnly(ruling.Denial) && d.waits.Tell(at, ask.GetClient(), result.GetDenials()) {
+		denied.Denied = 1
+	}
+	if ruling.hold != (Hold{}) {
+		d.Counter.Finish(at, ruling.hold, recorded, denied)
+		return tally.Count{}
+	}
+	return denied
+}
+
+// partOnly: a retry was refused because the node has to report first. That says
+// nothing to the client's other work.
+func partOnly(denial *logv1.Denial) bool {
+	return denial.GetReason() == logv1.Reason_REASON_RETRY_BUDGET && denial.GetRetryAfter() == int64(PartRetryAfter) &&
+		denial.GetFreesIn() == 0
+}
+
+// Tried is what a client did that nobody decided here.
+type Tried struct {
+	// Count is Total, Retries and Throttled, each of them since the client's last
+	// report.
+	Count tally.Count
+	// Fault is the commonest error among them.
+	Fault tally.Fault
+}
+
+// Note counts what happened to a client without a decision. Its wants the lock
+// that Decide wants. Refusals alone bring no client into being (S1-52).
+func (d *Desk) Note(m *fsm.Machine, at time.Duration, now bucket.Instant, client string, a Tried) {
+	budget := m.BudgetFor(client)
+	if budget.GetMode() == logv1.Mode_MODE_OFF {
+		return
+	}
+	length := time.Duration(budget.GetWindow())
+	if budget == nil {
+		length = m.SliceOf(client) * window.Slices
+	}
+	onlyRefused := a.Count.Total == 0 && a.Count.Throttled == 0
+	if onlyRefused && !m.KnowsClient(client) {
+		return
+	}
+	d.Counter.Note(at, now, Request{Client: client, Rule: retry.Rule{Window: length}, Replica: m}, a)
+}
+
+// freesAt is when the window would let the client through, if it asked nothing
+// more until then: the beginning of a slice.
 func (d *Desk) freesAt(m *fsm.Machine, ask Ask, rule retry.Rule) bucket.Instant {
 	length := window.Length(rule.Window)
 	slice := window.At(int64(ask.Now), length)
+	client := ask.Acquire.GetClient()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if known, ok := d.frees[ask.Client]; ok && known.slice == slice {
+	if known, ok := d.frees[client]; ok && known.slice == slice {
 		return known.at
 	}
-	at := bucket.Instant((slice + window.Slices) * int64(length))
-	for k := slice + 1; k < slice+window.Slices; k++ {
-		start := bucket.Instant(k * int64(length))
-		total, retried := m.ClientCounts(start, ask.Client)
-		if rule.Decide(total, retried, ask.Attempt) == retry.Admit {
-			at = start
-			break
-		}
+	// Where the replica does not know yet, the next slice is the earliest.
+	at := bucket.Instant((slice + 1) * int64(length))
+	if wait := m.Client(ask.Now, client).FreesIn; wait > 0 {
+		at = ask.Now + bucket.Instant(wait)
 	}
 	if len(d.frees) >= freesKept {
 		clear(d.frees)
 	}
-	d.frees[ask.Client] = frees{slice: slice, at: at}
+	d.frees[client] = frees{slice: slice, at: at}
 	return at
 }
 
 // Restored compares what is kept with a replica that a snapshot replaced. The
 // caller holds the lock that also covers applying an entry.
-func (d *Desk) Restored(m *fsm.Machine) {
-	d.Counter.Reconcile(func(client string, slice int64) (total, retries int64) {
-		return m.Counted(d.node, d.boot, client, slice)
-	})
-}
+func (d *Desk) Restored(m *fsm.Machine) { d.Counter.Reconcile(m) }

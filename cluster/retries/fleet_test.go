@@ -7,6 +7,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/fsm/tally"
 	"github.com/quorlease/quorlease/fsm/window"
 )
 
@@ -17,47 +18,53 @@ func standard() retry.Rule {
 	}
 }
 
-// replica is what a node's state machine keeps of the reports, as small as can
-// be: the maximum a (node, boot, client, slice).
+// replica is what a node's state machine keeps of the reports.
 type replica struct {
-	now    int64
+	now    bucket.Instant
 	length time.Duration
-	counts map[source]*window.Counts
-}
-
-type source struct {
-	node   string
-	boot   uint64
-	client string
+	counts map[string]*tally.Tally
 }
 
 func newReplica(rule retry.Rule) *replica {
-	return &replica{length: window.Length(rule.Window), counts: make(map[source]*window.Counts)}
+	return &replica{length: window.Length(rule.Window), counts: make(map[string]*tally.Tally)}
 }
 
 func (r *replica) apply(now int64, report *logv1.ReportRetries) {
-	r.now = max(r.now, now)
+	r.now = max(r.now, bucket.Instant(now))
 	for _, s := range report.GetSlices() {
-		placed, ok := window.Place(window.At(r.now, r.length), s.GetSlice())
+		one, ok := tally.Report{Slice: s.GetSlice(), Count: tally.Count{
+			Total: s.GetTotal(), Retries: s.GetRetries(), Throttled: s.GetThrottled(),
+			Denied: s.GetDenied(), Early: s.GetEarly(),
+		}, Fault: tally.Fault{Text: s.GetError(), Times: s.GetErrors()}}.Placed(r.now, r.length)
 		if !ok {
 			continue
 		}
-		key := source{report.GetNode(), report.GetBoot(), s.GetClient()}
-		if r.counts[key] == nil {
-			r.counts[key] = new(window.Counts)
+		if r.counts[s.GetClient()] == nil {
+			fresh := tally.New(r.length)
+			r.counts[s.GetClient()] = &fresh
 		}
-		r.counts[key].SetMax(placed, s.GetTotal(), s.GetRetries())
+		r.counts[s.GetClient()].Add(r.now, tally.Process{Node: report.GetNode(), Boot: report.GetBoot()}, one)
 	}
 }
 
 func (r *replica) sum(now int64, client string) (total, retried int64) {
-	for key, c := range r.counts {
-		if key.client == client {
-			t, re := c.Sum(window.At(now, r.length))
-			total, retried = total+t, retried+re
-		}
+	recent := r.recent(now, client)
+	return recent.Total, recent.Retries
+}
+
+func (r *replica) recent(now int64, client string) tally.Count {
+	if c := r.counts[client]; c != nil {
+		return c.Recent(bucket.Instant(now))
 	}
-	return total, retried
+	return tally.Count{}
+}
+
+// Counted implements retries.Replica.
+func (r *replica) Counted(from tally.Process, client string, slice int64) tally.Count {
+	if c := r.counts[client]; c != nil {
+		return c.Counted(from, slice)
+	}
+	return tally.Count{}
 }
 
 // entry is one applied report with its stamp.
@@ -110,7 +117,7 @@ func (f *fleet) boot(n *node) {
 // ask decides on one request and finishes it at once.
 func (f *fleet) ask(n *node, client string, attempt uint32) retries.Decision {
 	d, hold := f.hold(n, client, attempt)
-	n.Finish(time.Duration(f.now), hold, true)
+	n.Finish(time.Duration(f.now), hold, true, tally.Count{})
 	if d.Verdict == retries.Admit {
 		f.total++
 		if attempt > 0 {
@@ -125,12 +132,7 @@ func (f *fleet) hold(n *node, client string, attempt uint32) (retries.Decision, 
 	n.part = max(n.part, retry.Part(f.rule.Headroom(total, retried), len(f.nodes)))
 	return n.Decide(time.Duration(f.now), bucket.Instant(f.now), retries.Request{
 		Client: client, Attempt: attempt, Rule: f.rule, Total: total, Retries: retried, Nodes: len(f.nodes),
-		Counted: func(slice int64) (int64, int64) {
-			if c := n.replica.counts[source{n.name, n.boot, client}]; c != nil {
-				return c.Slice(slice)
-			}
-			return 0, 0
-		},
+		Known: n.replica.counts[client] != nil, Replica: n.replica,
 	})
 }
 
@@ -178,5 +180,5 @@ func (f *fleet) settle(t failer) {
 // allowed is the most retries that one node with all counts would have admitted
 // by the time that it had admitted total requests.
 func allowed(r retry.Rule, total int64) int64 {
-	return max(min(total, r.MinRequests+1), (total-1)*r.MaxFraction/retry.Whole+1)
+	return max(min(total, r.MinRequests+1), (total-1)*r.MaxFraction/retry.Whole+1, min(total, r.Floor()))
 }

@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm/retry"
+	"github.com/quorlease/quorlease/fsm/tally"
 )
 
 func drawRule(t *rapid.T) retry.Rule {
@@ -19,6 +20,9 @@ func drawRule(t *rapid.T) retry.Rule {
 		MinRequests: rapid.SampledFrom([]int64{0, 3, 50}).Draw(t, "min_requests"),
 		Window:      300 * time.Second,
 		RetryAfter:  time.Minute,
+		MinRetries:  rapid.SampledFrom([]int64{0, 0, 1, 7, 100}).Draw(t, "min_retries"),
+		MinInterval: 300 * time.Second,
+		Scope:       rapid.SampledFrom([]retry.Scope{retry.Client, retry.Retries}).Draw(t, "scope"),
 	}
 }
 
@@ -163,7 +167,7 @@ func TestT31UntilApplied(t *testing.T) {
 			holds = append(holds, h)
 		}
 		for _, h := range holds {
-			n.Finish(time.Duration(f.now), h, false)
+			n.Finish(time.Duration(f.now), h, false, tally.Count{})
 		}
 		return len(holds)
 	}
@@ -206,9 +210,7 @@ func TestT31Snapshot(t *testing.T) {
 	f.ask(n, "c", 1)
 	// A snapshot of b replaces a's replica: the entry is never applied at a.
 	n.replica, n.applied = f.nodes[1].replica, 1
-	n.Reconcile(func(client string, slice int64) (int64, int64) {
-		return n.replica.counts[source{n.name, n.boot, client}].Slice(slice)
-	})
+	n.Reconcile(n.replica)
 	t.Run("T31_a_snapshot_counts_as_applied", func(t *testing.T) {
 		if got := n.Report(0).GetSlices(); len(got) != 1 || got[0].GetRetries() != 11 {
 			t.Fatalf("report after the snapshot: %v, want the eleventh, cumulatively", got)

@@ -4,13 +4,14 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/tally"
 )
 
 const (
 	// reportBytesMax keeps a report well inside a log entry.
 	reportBytesMax = 32 << 10
 	// sliceBytes is what a slice takes in a report beside the client's name.
-	sliceBytes = 48
+	sliceBytes = 72
 )
 
 // Report returns the cumulative counts of the slices that the replica does not
@@ -28,18 +29,21 @@ func (n *Counter) Report(at time.Duration) *logv1.ReportRetries {
 			n.forgetLocked(c)
 			continue
 		}
+		fault := n.mu.faults.commonest(at, c.name, c.window)
 		for i := range c.slots {
 			s := &c.slots[i]
-			if s.unreported() == (counts{}) {
+			if s.unreported() == (tally.Count{}) {
 				continue
 			}
 			if size >= reportBytesMax {
 				break
 			}
 			report.Slices = append(report.Slices, &logv1.ClientSlice{
-				Client: c.name, Slice: s.slice, Total: s.own.total, Retries: s.own.retries,
+				Client: c.name, Slice: s.slice, Total: s.own.Total, Retries: s.own.Retries,
+				Throttled: s.own.Throttled, Denied: s.own.Denied, Early: s.own.Early,
+				Error: fault.Text, Errors: fault.Times,
 			})
-			size += len(c.name) + sliceBytes
+			size += len(c.name) + len(fault.Text) + sliceBytes
 		}
 		c.reported, c.fresh = at, false
 		n.mu.unreported.MoveToBack(c.listed)
@@ -65,7 +69,10 @@ func (n *Counter) Applied(report *logv1.ReportRetries) {
 		}
 		for i := range c.slots {
 			if c.slots[i].slice == r.GetSlice() {
-				n.appliedLocked(c, &c.slots[i], counts{r.GetTotal(), r.GetRetries()})
+				n.appliedLocked(c, &c.slots[i], tally.Count{
+					Total: r.GetTotal(), Retries: r.GetRetries(), Throttled: r.GetThrottled(),
+					Denied: r.GetDenied(), Early: r.GetEarly(),
+				})
 				break
 			}
 		}
@@ -75,15 +82,14 @@ func (n *Counter) Applied(report *logv1.ReportRetries) {
 
 // Reconcile compares everything kept with what the replica counts, after it was
 // replaced by a snapshot that may hold reports whose entries were never applied
-// here. counted is what the replica has applied of this node's reports.
-func (n *Counter) Reconcile(counted func(client string, slice int64) (total, retries int64)) {
+// here.
+func (n *Counter) Reconcile(replica Replica) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, c := range n.mu.clients {
 		for i := range c.slots {
 			s := &c.slots[i]
-			total, retries := counted(c.name, s.slice)
-			n.appliedLocked(c, s, counts{total, retries})
+			n.appliedLocked(c, s, replica.Counted(n.process(), c.name, s.slice))
 		}
 		n.forgetLocked(c)
 	}
@@ -91,14 +97,16 @@ func (n *Counter) Reconcile(counted func(client string, slice int64) (total, ret
 
 // appliedLocked raises what is known to be applied, never beyond what was
 // counted.
-func (n *Counter) appliedLocked(c *client, s *slot, to counts) {
+func (n *Counter) appliedLocked(c *client, s *slot, to tally.Count) {
 	before := s.unreported()
-	s.applied.total = max(s.applied.total, min(to.total, s.own.total))
-	s.applied.retries = max(s.applied.retries, min(to.retries, s.own.retries))
-	after := s.unreported()
-	c.total -= before.total - after.total
-	c.retries -= before.retries - after.retries
+	s.applied = s.applied.Max(to.Min(s.own))
+	c.kept = c.kept.Minus(before.Minus(s.unreported()))
 	n.unlistLocked(c)
+}
+
+// process is this node's, as the replica knows it.
+func (n *Counter) process() tally.Process {
+	return tally.Process{Node: n.config.Node, Boot: n.config.Boot}
 }
 
 // Kept is how many clients and slots are kept, for metrics.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/tally"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -153,7 +154,7 @@ func TestHold(t *testing.T) {
 			t.Fatalf("%d retries admitted at once, want ⌈51/3⌉ = 17", len(holds))
 		}
 		for _, h := range holds {
-			n.Finish(0, h, false)
+			n.Finish(0, h, false, tally.Count{})
 		}
 		if clients, slots := n.Kept(); clients != 0 || slots != 0 {
 			t.Errorf("kept %d clients and %d slots of requests that came to nothing", clients, slots)
@@ -241,7 +242,7 @@ func TestBounds(t *testing.T) {
 		n := retries.New(retries.Config{ClientsMax: 10})
 		request := func(client string, attempt uint32) retries.Verdict {
 			d, h := n.Decide(0, 0, retries.Request{Client: client, Attempt: attempt, Rule: standard(), Nodes: 1})
-			n.Finish(0, h, true)
+			n.Finish(0, h, true, tally.Count{})
 			return d.Verdict
 		}
 		for i := range 1000 {
@@ -270,7 +271,7 @@ func TestBounds(t *testing.T) {
 			if d.Verdict != retries.Admit {
 				t.Fatalf("first attempt %d: got %v", i, d)
 			}
-			n.Finish(time.Duration(at), h, true)
+			n.Finish(time.Duration(at), h, true, tally.Count{})
 		}
 		if _, slots := n.Kept(); slots > 20 {
 			t.Errorf("%d slots kept, at most 20", slots)
@@ -320,6 +321,6 @@ func BenchmarkDecide(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, h := n.Decide(0, 0, r)
-		n.Finish(0, h, true)
+		n.Finish(0, h, true, tally.Count{})
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/tally"
 	"github.com/quorlease/quorlease/fsm/window"
 )
 
-// openLocked finds or makes the slot of a hold.
-func (n *Counter) openLocked(c *client, h Hold, counted func(int64) (int64, int64)) *slot {
+// openLocked finds or makes the slot of a hold. A new one goes on where the
+// replica is.
+func (n *Counter) openLocked(c *client, h Hold, replica Replica) *slot {
 	slice := window.At(int64(h.now), window.Length(c.window))
 	// The slot is nearly always the last one.
 	for i := len(c.slots) - 1; i >= 0; i-- {
@@ -18,8 +20,8 @@ func (n *Counter) openLocked(c *client, h Hold, counted func(int64) (int64, int6
 		}
 	}
 	s := slot{slice: slice, began: h.at}
-	if counted != nil {
-		s.applied.total, s.applied.retries = counted(slice)
+	if replica != nil {
+		s.applied = replica.Counted(n.process(), c.name, slice)
 		s.own = s.applied
 	}
 	i := len(c.slots)
@@ -47,15 +49,13 @@ func (n *Counter) slideLocked(at time.Duration, c *client) {
 
 // dropLocked takes a slot out of the sums; the caller takes it out of slots.
 func (n *Counter) dropLocked(c *client, s *slot) {
-	u := s.unreported()
-	c.total -= u.total
-	c.retries -= u.retries
+	c.kept = c.kept.Minus(s.unreported())
 	n.mu.room--
 	n.unlistLocked(c)
 }
 
 func (n *Counter) unlistLocked(c *client) {
-	if c.listed != nil && c.total == 0 && c.retries == 0 {
+	if c.listed != nil && c.kept == (tally.Count{}) {
 		n.mu.unreported.Remove(c.listed)
 		c.listed = nil
 	}
@@ -64,7 +64,7 @@ func (n *Counter) unlistLocked(c *client) {
 // forgetLocked frees what the replica holds, and the client when nothing is
 // left. A slot that a hold will count into stays.
 func (n *Counter) forgetLocked(c *client) {
-	if c.holds > 0 || c.total > 0 || c.retries > 0 {
+	if c.holds > 0 || c.kept != (tally.Count{}) {
 		return
 	}
 	n.mu.room -= len(c.slots)
@@ -76,10 +76,10 @@ func (n *Counter) forgetLocked(c *client) {
 // has changed: what is not applied moves to the present. It may count for a
 // little too long, never too short.
 func (n *Counter) rewindowLocked(at time.Duration, now bucket.Instant, c *client, to time.Duration) {
-	left := counts{c.total, c.retries}
+	left := c.kept
 	n.mu.room -= len(c.slots)
 	c.slots, c.window = nil, to
-	if left == (counts{}) {
+	if left == (tally.Count{}) {
 		return
 	}
 	n.openLocked(c, Hold{now: now, at: at}, nil).own = left

@@ -148,6 +148,33 @@ func Budget(b *logv1.RetryBudget) error {
 		return bad("retry_after", "%v: must be from %v to %v", time.Duration(b.GetRetryAfter()),
 			time.Duration(minPause), time.Duration(maxPause))
 	}
+	return budgetModes(b)
+}
+
+// budgetModes checks the floor, the scope, the mode and the warning of a retry
+// budget.
+func budgetModes(b *logv1.RetryBudget) error {
+	floor := retry.Rule{
+		Window: time.Duration(b.GetWindow()), MinRetries: b.GetMinRetries(), MinInterval: time.Duration(b.GetMinRetriesInterval()),
+	}
+	switch {
+	case b.GetMinRetries() < 0 || b.GetMinRetries() > bucket.MaxTokens:
+		return bad("min_retries", "%d: must be from 0 to %d", b.GetMinRetries(), int64(bucket.MaxTokens))
+	case b.GetMinRetriesInterval() < 0 || b.GetMinRetriesInterval() > maxWindow:
+		return bad("min_retries_interval", "%v: must be from 0 to %v",
+			time.Duration(b.GetMinRetriesInterval()), time.Duration(maxWindow))
+	case b.GetMinRetries() > 0 && floor.Floor() < 1:
+		return bad("min_retries", "%d in %v: must be at least one in the window, %v",
+			b.GetMinRetries(), floor.MinInterval, floor.Window)
+	case logv1.Scope_name[int32(b.GetScope())] == "":
+		return bad("scope", "%d: is no scope", b.GetScope())
+	case logv1.Mode_name[int32(b.GetMode())] == "":
+		return bad("mode", "%d: is no mode", b.GetMode())
+	case b.GetWarnFraction() < 0 || b.GetWarnFraction() >= retry.Whole:
+		return bad("warn_fraction", "%d: must be from 0 to %d", b.GetWarnFraction(), retry.Whole-1)
+	case b.GetWarnFor() < 0 || b.GetWarnFor() > maxPause:
+		return bad("warn_for", "%v: must be from 0 to %v", time.Duration(b.GetWarnFor()), time.Duration(maxPause))
+	}
 	return nil
 }
 

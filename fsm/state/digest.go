@@ -49,6 +49,17 @@ func digestBudget(sum *digest.Sum, b *logv1.RetryBudget) {
 	sum.Int(b.GetWindow())
 	sum.Int(b.GetMinRequests())
 	sum.Int(b.GetRetryAfter())
+	if b.GetMinRetries()|b.GetMinRetriesInterval()|b.GetWarnFraction()|b.GetWarnFor() == 0 &&
+		b.GetScope() == 0 && b.GetMode() == 0 {
+		// A budget of an older program has the digest that it always had.
+		return
+	}
+	sum.Int(b.GetMinRetries())
+	sum.Int(b.GetMinRetriesInterval())
+	sum.Int(int64(b.GetScope()))
+	sum.Int(int64(b.GetMode()))
+	sum.Int(b.GetWarnFraction())
+	sum.Int(b.GetWarnFor())
 }
 
 func sumNode(n *logv1.NodeRecord) uint64 {

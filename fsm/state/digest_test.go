@@ -56,6 +56,8 @@ func something(message protoreflect.Message, field protoreflect.FieldDescriptor)
 		return protoreflect.ValueOfInt64(1)
 	case uint32:
 		return protoreflect.ValueOfUint32(1)
+	case protoreflect.EnumNumber:
+		return protoreflect.ValueOfEnum(1)
 	}
 	return message.NewField(field)
 }

@@ -114,14 +114,7 @@ func saveRevision(r *Revision) *logv1.SnapshotRevision {
 }
 
 func saveClient(c *Client) *logv1.SnapshotClient {
-	saved := &logv1.SnapshotClient{Name: c.Name, SliceLength: int64(c.slice)}
-	for i := range c.sources {
-		from := &c.sources[i]
-		source := &logv1.SnapshotSource{Node: from.node, Boot: from.boot}
-		from.counts.Walk(func(slice, total, retries int64) {
-			source.Counts = append(source.Counts, &logv1.SnapshotCount{Slice: slice, Total: total, Retries: retries})
-		})
-		saved.Sources = append(saved.Sources, source)
-	}
+	saved := &logv1.SnapshotClient{Name: c.Name}
+	c.Tally.Save(saved)
 	return saved
 }

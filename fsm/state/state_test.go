@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/fsmtest"
 	"github.com/quorlease/quorlease/fsm/state"
+	"github.com/quorlease/quorlease/fsm/tally"
 )
 
 // lived is a machine with something of everything, and its snapshot.
@@ -186,21 +187,38 @@ func TestHistoryIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestClientsThatSleep: a client is forgotten when its last count leaves the
-// window of its retry budget.
+// TestClientsThatSleep: a client is forgotten when its last count has left the
+// window of its retry budget and its last throttled answer the hour.
 func TestClientsThatSleep(t *testing.T) {
 	t.Parallel()
 	s := state.New()
 	second := func(n int64) { s.Now = bucket.Instant(n * int64(time.Second)) }
 	second(1000)
-	s.Count(state.Process{Node: "n", Boot: 1}, "c", 1000, state.Count{Total: 3, Retries: 1})
+	s.Count(tally.Process{Node: "n", Boot: 1}, "c", tally.Report{
+		Slice: 1000, Count: tally.Count{Total: 3, Retries: 1, Throttled: 2},
+	})
 	s.Seal()
 	second(1299)
 	s.ForgetSilent(10)
-	if total, retries := s.FindClient("c").Counts(s.Now); total != 3 || retries != 1 {
+	if total, retries := s.FindClient("c").Tally.Admitted(s.Now); total != 3 || retries != 1 {
 		t.Errorf("%d, %d, want 3, 1", total, retries)
 	}
 	second(1300)
+	s.ForgetSilent(10)
+	s.Seal()
+	if c := s.FindClient("c"); c == nil || c.Tally.Recent(s.Now) != (tally.Count{Throttled: 2}) {
+		t.Errorf("%+v, want the throttled answers of the last hour", c)
+	}
+	if s.Hash() != s.Recount() {
+		t.Errorf("hash %016x, recount %016x", s.Hash(), s.Recount())
+	}
+	// The minute of second 1000 is the sixteenth.
+	second(16*60 + 3599)
+	s.ForgetSilent(10)
+	if s.FindClient("c") == nil {
+		t.Error("forgotten within the hour")
+	}
+	second(16*60 + 3600)
 	s.ForgetSilent(10)
 	if s.FindClient("c") != nil || s.Clients() != 0 {
 		t.Errorf("%d clients, want none", s.Clients())

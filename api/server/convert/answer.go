@@ -3,7 +3,6 @@ package convert
 import (
 	"encoding/binary"
 	"encoding/hex"
-	"math/bits"
 	"math/rand/v2"
 	"time"
 
@@ -221,20 +220,6 @@ func StatusAnswer(s cluster.Status) *quorleasev1.ClusterStatusResponse {
 		})
 	}
 	return answer
-}
-
-// ClientAnswer shows one client.
-func ClientAnswer(c fsm.ClientStat) *quorleasev1.ClientStatus {
-	status := &quorleasev1.ClientStatus{
-		Client: c.Client, Requests: c.Total, Retries: c.Retries,
-		RetriesLeft: c.Left, RetryBudget: c.Budget, OverBudget: c.Over,
-	}
-	if c.Retries > 0 && c.Retries <= c.Total {
-		hi, lo := bits.Mul64(uint64(c.Retries), 1_000_000)
-		ppm, _ := bits.Div64(hi, lo, uint64(c.Total))
-		status.FractionPpm = int64(ppm)
-	}
-	return status
 }
 
 // EventAnswer shows one event.

@@ -59,8 +59,10 @@ func fallback(limit *logv1.Limit) *quorleasev1.Fallback {
 	return out
 }
 
+// retryRule is what a client may refuse by itself: nothing that its authority
+// would not.
 func retryRule(b *logv1.RetryBudget) *quorleasev1.RetryRule {
-	if b == nil {
+	if b == nil || b.GetMode() != logv1.Mode_MODE_ENFORCE {
 		return nil
 	}
 	return &quorleasev1.RetryRule{
