@@ -142,7 +142,8 @@ func (c *Config) Validate() error {
 	lasting("warmup", c.Warmup, 0)
 	lasting("length", c.Length, 100*time.Millisecond)
 	lasting("timeout", c.Timeout, time.Millisecond)
-	if c.Rate < 0 || c.Rate > rateMost {
+	// Whatever is no number is outside, too.
+	if !(c.Rate >= 0 && c.Rate <= rateMost) {
 		errs = append(errs, fmt.Errorf("--rate %g is outside 0 to %d", c.Rate, rateMost))
 	}
 	if _, err := stat.NewChooser(c.Distribution, 1, nil); err != nil {

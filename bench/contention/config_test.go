@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -33,13 +34,21 @@ func TestValidate(t *testing.T) {
 		`--length 10ms is outside 100ms to 1h0m0s`:                func(c *Config) { c.Length = 10 * time.Millisecond },
 		`--timeout 0s is outside 1ms to 1h0m0s`:                   func(c *Config) { c.Timeout = 0 },
 		`--rate -1 is outside 0 to 10000000`:                      func(c *Config) { c.Rate = -1 },
+		`--rate NaN is outside 0 to 10000000`:                     func(c *Config) { c.Rate = math.NaN() },
 		`--distribution: "cold" is none of hot, uniform, zipf`:    func(c *Config) { c.Distribution = "cold" },
 		`--arrivals "bursty" is none of poisson, even`:            func(c *Config) { c.Arrivals = "bursty" },
 		`--rounds 3: with a fault there is one round`:             func(c *Config) { c.Faults.StopNode = 1 },
 		`--kill-leader-every 1ms is shorter than 500ms`: func(c *Config) {
 			c.Faults.KillLeaderEvery = time.Millisecond
 		},
-		`--stop-node 4 is outside 1 to 3`: func(c *Config) { c.Faults.StopNode = 4 },
+		`--kill-leader-every -1s is shorter than 500ms`: func(c *Config) {
+			c.Faults.KillLeaderEvery = -time.Second
+		},
+		`--kill-leader-every 5s is not shorter than --length 5s: none would be killed`: func(c *Config) {
+			c.Faults.KillLeaderEvery = 5 * time.Second
+		},
+		`--stop-node 4 is outside 1 to 3`:  func(c *Config) { c.Faults.StopNode = 4 },
+		`--stop-node -1 is outside 1 to 3`: func(c *Config) { c.Faults.StopNode = -1 },
 		`--stop-node 5s is outside 0s to --length 5s`: func(c *Config) {
 			c.Faults = Faults{StopNode: 1, StopNodeAt: 5 * time.Second}
 		},

@@ -46,8 +46,14 @@ func (f *Faults) problems(c *Config) (errs []error) {
 			errs = append(errs, fmt.Errorf("--%s %v is outside 0s to --length %v", flag, at, c.Length))
 		}
 	}
+	if f.KillLeaderEvery != 0 && f.KillLeaderEvery < shortestKill {
+		errs = append(errs, fmt.Errorf("--kill-leader-every %v is shorter than %v", f.KillLeaderEvery, shortestKill))
+	}
+	if f.StopNode < 0 || f.StopNode > Nodes {
+		errs = append(errs, fmt.Errorf("--stop-node %d is outside 1 to %d", f.StopNode, Nodes))
+	}
 	if !f.Any() {
-		return nil
+		return errs
 	}
 	if len(c.Endpoints) > 0 {
 		errs = append(errs, errors.New("--endpoints names nodes that are not this run's: it does nothing to them"))
@@ -55,11 +61,9 @@ func (f *Faults) problems(c *Config) (errs []error) {
 	if c.Rounds != 1 {
 		errs = append(errs, fmt.Errorf("--rounds %d: with a fault there is one round", c.Rounds))
 	}
-	if f.KillLeaderEvery != 0 && f.KillLeaderEvery < shortestKill {
-		errs = append(errs, fmt.Errorf("--kill-leader-every %v is shorter than %v", f.KillLeaderEvery, shortestKill))
-	}
-	if f.StopNode < 0 || f.StopNode > Nodes {
-		errs = append(errs, fmt.Errorf("--stop-node %d is outside 1 to %d", f.StopNode, Nodes))
+	if f.KillLeaderEvery >= c.Length {
+		errs = append(errs, fmt.Errorf("--kill-leader-every %v is not shorter than --length %v: none would be killed",
+			f.KillLeaderEvery, c.Length))
 	}
 	if f.StopNode > 0 {
 		inside("stop-node", f.StopNodeAt)

@@ -25,7 +25,8 @@ func (l *Lineage) load(saved *logv1.SnapshotVersion, now bucket.Instant) error {
 	case n > maxRemembered:
 		return fmt.Errorf("%d dimensions: must be at most %d", n, maxRemembered)
 	case len(saved.GetOverrides())*n > maxNumbers || n == 0 && len(saved.GetOverrides()) > maxNumbers:
-		return fmt.Errorf("%d overrides of %d dimensions: must be at most %d together", len(saved.GetOverrides()), n, maxNumbers)
+		return fmt.Errorf("%d overrides of %d dimensions: must be at most %d together",
+			len(saved.GetOverrides()), n, maxNumbers)
 	case saved.GetStarts() < 0 || saved.GetEnds() < saved.GetStarts():
 		return fmt.Errorf("window from %d to %d: must ascend", saved.GetStarts(), saved.GetEnds())
 	case saved.Calendar != nil && checkCalendar(saved.Calendar) != nil:

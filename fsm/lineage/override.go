@@ -139,7 +139,7 @@ func (v *Version) numbers() int { return len(v.Overrides) * len(v.Dimensions) }
 // same says that no key has anything to pass from old to v. What is no longer
 // remembered has to be passed: a key that is full may have to wait for others.
 func (v *Version) same(old *Version) bool {
-	if !v.Variant.alike(&old.Variant) {
+	if !v.alike(&old.Variant) {
 		return false
 	}
 	for i := range old.Overrides {

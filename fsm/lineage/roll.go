@@ -51,7 +51,7 @@ func (l *Lineage) Roll(starts, ends int64, now bucket.Instant) (*Lineage, error)
 			next.NextDimension++
 		}
 	}
-	v.Variant.renew(numbers, now)
+	v.renew(numbers, now)
 	for i := range v.Overrides {
 		v.Overrides[i].renew(numbers, now)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -101,8 +102,8 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 			c.Length = 20 * time.Second
 		}
 	}
-	if o.minRatio > 0 && o.noEcho {
-		return exit.Usagef("--min-ratio needs the echo that --no-echo leaves out")
+	if err := o.checkBounds(); err != nil {
+		return err
 	}
 	if err := c.Validate(); err != nil {
 		return &exit.Error{Code: exit.Usage, Err: err}
@@ -110,8 +111,40 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 	return nil
 }
 
+// checkBounds refuses bounds that nothing would ever miss: whoever gives one means
+// it.
+func (o *Options) checkBounds() error {
+	for flag, value := range map[string]float64{"min-grants": o.minGrants, "min-ratio": o.minRatio} {
+		if !(value >= 0) || math.IsInf(value, 1) {
+			return exit.Usagef("--%s %g is not a number of at least 0", flag, value)
+		}
+	}
+	if o.maxP99 < 0 {
+		return exit.Usagef("--max-p99 %v is negative", o.maxP99)
+	}
+	if o.minRatio > 0 && o.noEcho {
+		return exit.Usagef("--min-ratio needs the echo that --no-echo leaves out")
+	}
+	return nil
+}
+
+// checkPage finds out before the run whether the page can be written after it.
+func (o *Options) checkPage() error {
+	if o.HTML == "" {
+		return nil
+	}
+	file, err := os.OpenFile(o.HTML, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return fmt.Errorf("--html: %w", err)
+	}
+	return file.Close()
+}
+
 // Run measures in a directory of its own, which it removes.
 func (o *Options) Run(ctx context.Context) (result *report.Result, err error) {
+	if err := o.checkPage(); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp(o.data, "quorlease-bench-")
 	if err != nil {
 		return nil, fmt.Errorf("--data: %w", err)
