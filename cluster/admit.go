@@ -26,6 +26,8 @@ type Pending struct {
 	// Deadline is when the caller stops waiting. Zero, or later than MaxWait
 	// from now, means MaxWait from now.
 	Deadline time.Time
+	// MaxWait is how long an acquire may wait in the leader's queue. 0: not at all.
+	MaxWait time.Duration
 	// Done is called exactly once, from any goroutine, possibly before Submit
 	// returns. It must not block: it may hold up the answers of a whole entry.
 	// Either the result is set or the error.
@@ -120,14 +122,17 @@ func (n *Node) reroute(it *door.Item) {
 // *fsm.Refused. It returns soon after ctx ends; then, and with
 // ErrOutcomeUnknown, the operation may have happened (MayHaveHappened).
 func (n *Node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
+	return n.Await(ctx, &Pending{Operation: op, Attempt: attempt})
+}
+
+// Await is Do for an operation that says more. It sets Deadline and Done.
+func (n *Node) Await(ctx context.Context, p *Pending) (*logv1.Result, error) {
 	type answer struct {
 		result *logv1.Result
 		err    error
 	}
 	done := make(chan answer, 1)
-	p := &Pending{Operation: op, Attempt: attempt, Done: func(r *logv1.Result, err error) {
-		done <- answer{r, err}
-	}}
+	p.Done = func(r *logv1.Result, err error) { done <- answer{r, err} }
 	if deadline, ok := ctx.Deadline(); ok {
 		p.Deadline = deadline
 	}
