@@ -37,6 +37,10 @@ type side interface {
 // errUnknown: there is no figure.
 var errUnknown = errors.New("not known")
 
+// histogramsMost is how many histograms callers share: enough for them not to wait
+// for one another.
+const histogramsMost = 64
+
 // slotLength is what the timeline counts by.
 const slotLength = 100 * time.Millisecond
 
@@ -77,6 +81,11 @@ func (d *drive) run(ctx context.Context, s side) (*measured, error) {
 	// What the other side left behind is not this one's to clean up.
 	runtime.GC()
 	callers := make([]*caller, d.config.Callers)
+	// Not one each: ten thousand of them would be gigabytes.
+	latencies := make([]*stat.Latencies, min(d.config.Callers, histogramsMost))
+	for i := range latencies {
+		latencies[i] = stat.NewLatencies()
+	}
 	start := time.Now()
 	d.from = start.Add(d.config.Warmup)
 	d.until = d.from.Add(d.config.Length)
@@ -86,6 +95,7 @@ func (d *drive) run(ctx context.Context, s side) (*measured, error) {
 		if err != nil {
 			return nil, err
 		}
+		one.latencies = latencies[i%len(latencies)]
 		callers[i] = one
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -103,6 +113,9 @@ func (d *drive) run(ctx context.Context, s side) (*measured, error) {
 	m := &measured{latencies: stat.NewLatencies(), failures: map[string]int64{}, cpu: cpu, slots: d.slots}
 	for _, one := range callers {
 		m.add(one)
+	}
+	for _, some := range latencies {
+		m.latencies.Add(some)
 	}
 	return m, nil
 }
@@ -161,8 +174,9 @@ type caller struct {
 	timer    *time.Timer
 
 	granted, denied, failed, local, backlog int64
-	latencies                               *stat.Latencies
 	failures                                map[string]int64
+	// latencies are shared with others.
+	latencies *stat.Latencies
 }
 
 func (d *drive) newCaller(s side, index int, start time.Time) (*caller, error) {
@@ -177,7 +191,7 @@ func (d *drive) newCaller(s side, index int, start time.Time) (*caller, error) {
 	}
 	c := &caller{
 		drive: d, ask: ask, keys: keys, start: start, timer: time.NewTimer(time.Hour),
-		latencies: stat.NewLatencies(), failures: map[string]int64{},
+		failures: map[string]int64{},
 	}
 	if d.config.Rate > 0 {
 		c.schedule, err = stat.NewSchedule(d.config.Arrivals, d.config.Rate, d.config.Callers, index, seed)
@@ -283,7 +297,6 @@ func (m *measured) add(c *caller) {
 	m.local += c.local
 	m.backlog += c.backlog
 	m.perCaller = append(m.perCaller, c.granted)
-	m.latencies.Add(c.latencies)
 	for what, n := range c.failures {
 		m.failures[what] += n
 	}

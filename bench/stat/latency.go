@@ -1,30 +1,37 @@
 package stat
 
 import (
+	"sync"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of a histogram. What takes longer than a minute counts as a minute.
+// The range of a histogram: as long as a run and a call of it may last together.
+// What takes longer counts as that.
 const (
 	shortest = int64(time.Microsecond)
-	longest  = int64(time.Minute)
+	longest  = int64(2 * time.Hour)
 	digits   = 3
 )
 
-// Latencies is a histogram of durations, exact to three digits from 1 us to a
-// minute. It is for one goroutine.
-type Latencies struct{ histogram *hdrhistogram.Histogram }
+// Latencies is a histogram of durations, exact to three digits from 1 us to two
+// hours. It takes some 200 kB. Recording is safe for concurrent use.
+type Latencies struct {
+	mu        sync.Mutex
+	histogram *hdrhistogram.Histogram
+}
 
 // NewLatencies returns an empty histogram.
 func NewLatencies() *Latencies {
-	return &Latencies{hdrhistogram.New(shortest, longest, digits)}
+	return &Latencies{histogram: hdrhistogram.New(shortest, longest, digits)}
 }
 
 // Record counts one duration; one that is out of range counts as the nearest
 // that is in it.
 func (l *Latencies) Record(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	// In range, so that there is no error.
 	_ = l.histogram.RecordValue(min(max(int64(d), shortest), longest))
 }
