@@ -259,6 +259,10 @@ func (t *turns) granted(w *Waiter) {
 type meter struct {
 	since  time.Duration
 	tokens map[string]float64
+	// faded is what is no longer believed of meterPrior: the limit's numbers are
+	// forgotten like everything else, or a lane that gets a part of them would be
+	// told too short a wait for ever (S3-39).
+	faded time.Duration
 }
 
 const (
@@ -266,7 +270,7 @@ const (
 	// says as much as the limit's numbers.
 	meterPrior = 5 * time.Second
 	// meterSpan is after how long what was is forgotten by half.
-	meterSpan = time.Minute
+	meterSpan = 5 * time.Minute
 )
 
 func (m *meter) count(now time.Duration, costs []Cost) {
@@ -278,6 +282,7 @@ func (m *meter) count(now time.Duration, costs []Cost) {
 	}
 	if past := now - m.since; past > meterSpan {
 		m.since += past / 2
+		m.faded += (meterPrior - m.faded) / 2
 		for d := range m.tokens {
 			m.tokens[d] /= 2
 		}
@@ -286,5 +291,6 @@ func (m *meter) count(now time.Duration, costs []Cost) {
 
 // rate is tokens a nanosecond, where the limit's numbers say prior.
 func (m *meter) rate(now time.Duration, dimension string, prior float64) float64 {
-	return (m.tokens[dimension] + prior*float64(meterPrior)) / float64(now-m.since+meterPrior)
+	believed := meterPrior - m.faded
+	return (m.tokens[dimension] + prior*float64(believed)) / float64(now-m.since+believed)
 }
