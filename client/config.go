@@ -65,11 +65,11 @@ type Config struct {
 	// Default failopen.DefaultRetries: 3 retries, a fifth of all requests.
 	Retries *retry.Rule
 
-	// Alerts get one alert for each incident, and one when it is over. Default:
-	// nobody but Logger.
+	// Alerts get one alert for each incident, and one when it is over, beside Logger.
 	Alerts []alert.Sink
 	// Logger gets alerts as log lines, and deliveries that failed. Nothing else is
-	// logged. Default: none.
+	// logged. Default: none where there are Alerts, else slog.Default(): a client that
+	// decides by itself and tells nobody would be no limit at all, unnoticed.
 	Logger *slog.Logger
 
 	// CloseWithin bounds how long Close goes on giving leases back and reporting,
@@ -126,6 +126,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.CloseWithin == 0 {
 		c.CloseWithin = DefaultCloseWithin
+	}
+	if c.Logger == nil && len(c.Alerts) == 0 {
+		c.Logger = slog.Default()
 	}
 	if c.Logger != nil {
 		c.Alerts = append(c.Alerts[:len(c.Alerts):len(c.Alerts)], alert.Log(c.Logger))
