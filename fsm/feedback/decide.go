@@ -23,7 +23,9 @@ const (
 
 // decide works out what a signal makes of the control of a key, and whether its
 // buckets are to be emptied. c is an open one where there was none.
-func decide(limit *logv1.Limit, c record.Control, s *logv1.Signal, now bucket.Instant) (next record.Control, empty bool) {
+func decide(
+	limit *logv1.Limit, c record.Control, s *logv1.Signal, now bucket.Instant,
+) (next record.Control, empty bool) {
 	switch s.GetKind() {
 	case logv1.Signal_KIND_SPEND_CAP:
 		c.Blocked = true

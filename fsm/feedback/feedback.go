@@ -58,15 +58,15 @@ func (b *Book) apply(lim *state.Limit, client string, s *logv1.Signal) *logv1.Co
 		}
 		k = b.state.AddKey(lim, s.GetKey())
 	}
-	// Up to now the key has lived by its old pace.
-	k = b.state.ChangeKey(lim, k)
+	k = b.live(lim, k)
 	now := b.state.Now
-	old := b.state.ControlOf(k)
 	was := record.Control{
 		ID:   record.ControlID{Limit: lim.ID, Key: k.Name},
 		From: now, Pace: pace.Pace{Start: pace.Whole},
 	}
-	if old != nil {
+	old := b.state.ControlOf(k)
+	fresh := old == nil
+	if !fresh {
 		was = *old
 	}
 	next, empty := decide(lim.Limit, was, s, now)
@@ -76,11 +76,21 @@ func (b *Book) apply(lim *state.Limit, client string, s *logv1.Signal) *logv1.Co
 			next.Reason, next.Client = s.GetReason(), client
 		}
 		b.state.SetControl(k, next)
-		b.tell(lim, old, &next)
+		b.tell(lim, fresh, &was, &next)
 	}
 	return &logv1.Controlled{
 		Paused: max(0, int64(next.Pace.Opens-now)), Blocked: next.Blocked, Pace: next.Pace.At(now),
 	}
+}
+
+// live brings a key up to now, by the pace that it has had.
+func (b *Book) live(lim *state.Limit, k *state.Key) *state.Key {
+	k = b.state.ChangeKey(lim, k)
+	v := lim.Now().For(k.Name)
+	for i := range v.Dimensions {
+		k.Held(i).Bucket.Advance(v.Dimensions[i].Shape, b.state.Now)
+	}
+	return k
 }
 
 // room says whether the limit can have one more key.
@@ -125,27 +135,37 @@ func observed(s *logv1.Signal, dimension string) (left int64, known bool) {
 	return 0, false
 }
 
-// tell adds the effects of a transition, and none for one more report of it.
-func (b *Book) tell(lim *state.Limit, old, next *record.Control) {
+// tell adds the effects of a transition, and none for one more report of it. fresh
+// says that nothing controlled the key before.
+func (b *Book) tell(lim *state.Limit, fresh bool, was, next *record.Control) {
 	now := b.state.Now
-	one := effect.Effect{
-		Limit: lim.Name, Key: next.ID.Key, Client: next.Client, Value: next.Reason,
-	}
-	if next.Blocked && (old == nil || !old.Blocked) {
-		one.Kind, one.Text = effect.SpendCapReached, "no money is left: a person has to act"
+	one := effect.Effect{Limit: lim.Name, Key: next.ID.Key, Client: next.Client, Value: next.Reason}
+	switch {
+	case next.Blocked && !was.Blocked:
+		one.Kind, one.Text = effect.SpendCapReached, "no money is left, a person has to act"
 		b.effects.Add(one)
 		one.Kind, one.Text = effect.LimitBlocked, "until a person clears it"
-		b.effects.Add(one)
+	case next.Blocked:
+		return
+	case next.Paused(now) && !was.Paused(now), fresh:
+		one.Kind, one.Text = effect.LimitPaused, slower(next, now)
+	default:
 		return
 	}
-	closes := next.Paused(now) && (old == nil || !old.Paused(now))
-	if !closes && old != nil {
-		return
-	}
-	one.Kind = effect.LimitPaused
-	one.Text = fmt.Sprintf("for %v, then from %d.%02d %% of the rate",
-		time.Duration(max(0, next.Pace.Opens-now)), next.Pace.At(now)/10_000, next.Pace.At(now)/100%100)
 	b.effects.Add(one)
+}
+
+// slower says how long a key is closed, and what is handed out then.
+func slower(c *record.Control, now bucket.Instant) string {
+	part := fmt.Sprintf("%d.%02d %% of the rate", c.Pace.At(now)/10_000, c.Pace.At(now)/100%100)
+	switch paused := time.Duration(max(0, c.Pace.Opens-now)); {
+	case paused == 0:
+		return "hands out " + part
+	case c.Pace.Start == pace.Whole:
+		return fmt.Sprintf("for %v", paused)
+	default:
+		return fmt.Sprintf("for %v, then from %s", paused, part)
+	}
 }
 
 // Clear opens a key again after a block, a pause or a ramp, on an operator's word,

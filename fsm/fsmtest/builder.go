@@ -131,6 +131,8 @@ func Operation(kind any) *logv1.Operation {
 		return &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: kind}}
 	case *logv1.ReportAdmitted:
 		return &logv1.Operation{Kind: &logv1.Operation_ReportAdmitted{ReportAdmitted: kind}}
+	case *logv1.Feedback:
+		return &logv1.Operation{Kind: &logv1.Operation_Feedback{Feedback: kind}}
 	case *logv1.SetNode:
 		return &logv1.Operation{Kind: &logv1.Operation_SetNode{SetNode: kind}}
 	case *logv1.Form:

@@ -27,6 +27,8 @@ import (
 //	adjust LIMIT[/KEY]:DIMENSION=±N|reset [reason=R]
 //	report node=N boot=N client=C slice=N total=N retries=N
 //	admitted session=X [client=C] [owner=O] LIMIT[/KEY]:DIMENSION[@CLASS]=TOTAL …
+//	feedback LIMIT[/KEY] KIND [wait=D] [left=DIMENSION:N] … [reason=R] [client=C]
+//	clear LIMIT[/KEY] reason=R [author=A]
 //	client NAME
 //	node ID [remove] [grpc=A], form ID [keys=N] [leases=N] [limits=N] [clients=N]
 //	inspect LIMIT[/KEY]
@@ -46,7 +48,9 @@ func commands() map[string]command {
 		"history": (*script).history,
 		"restore": (*script).restore,
 	}
-	for _, name := range []string{"settle", "release", "renew", "adjust", "report", "admitted", "node", "form"} {
+	for _, name := range []string{
+		"settle", "release", "renew", "adjust", "report", "admitted", "feedback", "clear", "node", "form",
+	} {
 		all[name] = func(s *script, words, _ []string) []string {
 			return show(s.At(s.now, s.operation(name, words)))
 		}

@@ -43,6 +43,10 @@ func (s *script) operation(name string, words []string) *logv1.Operation {
 			Session: LeaseID(o.values["session"]), Owner: o.values["owner"], Client: o.values["client"],
 			Counts: s.counted(o.rest),
 		})
+	case "feedback":
+		return s.feedback(words)
+	case "clear":
+		return s.clearing(words)
 	case "node":
 		return Operation(&logv1.SetNode{
 			Node: &logv1.NodeRecord{RaftId: o.rest[0], Grpc: o.values["grpc"]}, Remove: o.flags["remove"],
@@ -137,10 +141,12 @@ func (s *script) plan(words, input []string) []string {
 }
 
 // limit reads NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N] [loss=open|share|closed] [fallback=N%]
+// [ramp=D] [adaptive=DECREASE%:STEP%:INTERVAL:FLOOR%]
 // [class=NAME:SHARE%:BURST%] … DIMENSION=RATE,burst=N[,debt=N][,open=N] … .
 func (s *script) limit(name string, words []string) *logv1.Limit {
 	s.T.Helper()
-	o := parseWords(words, "keyed", "unlimited", "target", "lease", "max_keys", "loss", "fallback")
+	o := parseWords(words, append(recovering(),
+		"keyed", "unlimited", "target", "lease", "max_keys", "loss", "fallback")...)
 	limit := Limit(name)
 	if text := o.values["loss"]; text != "" {
 		limit.OnQuorumLoss = logv1.OnQuorumLoss(logv1.OnQuorumLoss_value["ON_QUORUM_LOSS_"+strings.ToUpper(text)])
@@ -149,6 +155,7 @@ func (s *script) limit(name string, words []string) *logv1.Limit {
 		share := s.percent(text)
 		limit.FallbackShare = &share
 	}
+	s.recovery(limit, o)
 	limit.Keyed, limit.Unlimited = o.flags["keyed"], o.flags["unlimited"]
 	if text := o.values["target"]; text != "" {
 		limit.Target = s.percent(text)

@@ -31,6 +31,8 @@ func showResult(r *logv1.Result) string {
 		return fmt.Sprintf("adjusted from %d to %d", kind.Adjust.GetBefore().GetTokens(), kind.Adjust.GetAfter().GetTokens())
 	case *logv1.Result_Admitted:
 		return showBookings(kind.Admitted.GetBookings())
+	case *logv1.Result_Feedback:
+		return showControlled(kind.Feedback.GetSignals())
 	case *logv1.Result_Done:
 		return "done"
 	case *logv1.Result_Refusal:
@@ -180,6 +182,7 @@ func showInspection(in *fsm.Inspection) []string {
 		}
 		lines = append(lines, line)
 	}
+	lines = append(lines, showControl(in)...)
 	for _, r := range in.Reports {
 		line := fmt.Sprintf("session %s of %q reported %d %s at %v", strings.TrimRight(string(r.ID.Session[:]), "\x00"),
 			r.Client, r.Tokens, r.ID.Dimension, time.Duration(r.At))

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -129,8 +130,8 @@ func LoadControl(saved *logv1.SnapshotControl, now bucket.Instant) (Control, err
 	}
 	if c.From < 0 || c.From > now || c.Decreased < 0 || c.Decreased > now ||
 		c.Pace.Opens > now+bucket.Instant(MaxPause) {
-		return Control{}, frames.Corrupt("control of key %q of limit %d: from %d, decreased at %d, paused until %d, now is %d",
-			check.Clip(c.ID.Key), c.ID.Limit, c.From, c.Decreased, c.Pace.Opens, now)
+		return corrupt(fmt.Errorf("from %d, decreased at %d, paused until %d, now is %d",
+			c.From, c.Decreased, c.Pace.Opens, now))
 	}
 	return c, nil
 }
