@@ -2,11 +2,14 @@ package fsm
 
 import (
 	"slices"
+	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/effect"
 	"github.com/quorlease/quorlease/fsm/lease"
+	"github.com/quorlease/quorlease/fsm/quota"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
@@ -27,20 +30,25 @@ func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
 			return m.repeatAcquire(l, op)
 		}
 	}
-	if err := m.plan.think(m, m.state.Now, op.GetClass(), op.GetCharges()); err != nil {
+	if err := m.current(op); err != nil {
 		return refuse.Result(err)
 	}
+	if err := m.plan.think(m, askedBy(op, m.state.Now), op.GetCharges()); err != nil {
+		return refuse.Result(err)
+	}
+	m.warnOf(&m.plan, op.GetClient())
 	if op.GetTrack() {
 		m.countLeases(&m.plan)
 	}
 	if len(m.plan.denials) > 0 {
 		return m.plan.denied().wrapped()
 	}
-	m.plan.commit(m)
+	m.plan.commit(m, op.GetClient())
 	answer := m.plan.granted()
 	answer.acquire.Tracked = op.GetTrack()
 	answer.acquire.State = logv1.LeaseState_LEASE_STATE_OPEN
-	answer.acquire.Ttl = m.plan.ttl()
+	// What the authority held it is no part of its life (T24).
+	answer.acquire.Ttl = m.plan.ttl() + op.GetHeld()
 	if op.GetTrack() {
 		m.openLease(id, op, answer.acquire.GetTtl())
 	}
@@ -58,7 +66,37 @@ func checkNames(op *logv1.Acquire) error {
 	if err := refuse.Text("client", op.GetClient(), 0, check.MaxText); err != nil {
 		return err
 	}
-	return refuse.Text("class", op.GetClass(), 0, check.MaxText)
+	if err := refuse.Text("class", op.GetClass(), 0, check.MaxText); err != nil {
+		return err
+	}
+	if op.GetHeld() < 0 || op.GetHeld() > maxHeld {
+		return refuse.Field("held", "%v: must be from 0s to %v", time.Duration(op.GetHeld()), time.Duration(maxHeld))
+	}
+	_, err := lease.Session(op.GetSession())
+	return err
+}
+
+// current refuses charges that were worked out of attributes by limits that have
+// changed since. A lease that is known is answered all the same.
+func (m *Machine) current(op *logv1.Acquire) error {
+	if op.Revision == nil || op.GetRevision() == m.state.Revision {
+		return nil
+	}
+	return refuse.For(logv1.Refusal_CAUSE_REVISION_CHANGED, "revision",
+		"%d: the revision is %d", op.GetRevision(), m.state.Revision)
+}
+
+// warnOf tells whoever watches what a limit would have refused, were it enforced.
+func (m *Machine) warnOf(p *plan, client string) {
+	for _, w := range p.warnings {
+		if m.state.FindLimit(w.GetLimit()).Limit.GetMode() != logv1.Mode_MODE_WARN {
+			continue
+		}
+		m.effects.Add(effect.Effect{
+			Kind: effect.LimitWarning, Limit: w.GetLimit(), Key: w.GetKey(), Dimension: w.GetDimension(),
+			Client: client, Value: w.GetReason().String(),
+		})
+	}
 }
 
 // repeatAcquire answers an acquire whose lease id is known: the same answer to
@@ -89,13 +127,19 @@ const (
 )
 
 // sumAcquire is what two acquires of one lease id are compared by: everything
-// but the order of the charges.
+// but the order of the charges, and what the nodes on its way added, which is not
+// the same on another way. Of charges that a node worked out of attributes it is the
+// attributes that count.
 func sumAcquire(op *logv1.Acquire) uint64 {
 	sum := digest.New(tagAcquire)
 	sum.Text(op.GetOwner())
 	sum.Text(op.GetClient())
 	sum.Text(op.GetClass())
 	sum.Bool(op.GetTrack())
+	if op.GetContent() != 0 {
+		sum.Word(op.GetContent())
+		return sum.Value()
+	}
 	charges := uint64(0)
 	for _, c := range op.GetCharges() {
 		one := digest.New(tagCharge)
@@ -135,22 +179,25 @@ func (m *Machine) leaseRoom() int64 {
 }
 
 // commit writes what was thought, and nothing else does.
-func (p *plan) commit(m *Machine) {
+func (p *plan) commit(m *Machine, client string) {
 	for i := range p.targets {
 		t := &p.targets[i]
 		switch {
-		case t.lim.Limit.GetUnlimited():
+		case !p.takes(i):
 		case t.key == nil:
-			t.key = m.state.AddKey(t.lim, t.name)
+			t.key = m.state.AddKeyFor(t.lim, t.name, p.by.maker)
 		default:
 			t.key = m.state.ChangeKey(t.lim, t.key)
 		}
 	}
 	for i := range p.lines {
 		l := &p.lines[i]
-		if l.dimension >= 0 {
-			p.targets[l.target].key.Held(l.dimension).Bucket = l.after
+		if l.dimension < 0 || l.refused || l.slots {
+			continue
 		}
+		t := &p.targets[l.target]
+		t.key.Held(l.dimension).Bucket = l.after
+		quota.Warn(&m.effects, t.lim, t.key, l.dimension, client)
 	}
 }
 
@@ -182,7 +229,7 @@ func (a *answer) wrapped() *logv1.Result {
 
 func (p *plan) denied() *answer {
 	a := &answer{}
-	a.acquire.Denials = p.denials
+	a.acquire.Denials, a.acquire.Warnings = p.denials, p.warnings
 	p.remaining(a, false)
 	return a
 }
@@ -190,16 +237,21 @@ func (p *plan) denied() *answer {
 func (p *plan) granted() *answer {
 	a := &answer{}
 	a.acquire.Granted = true
+	a.acquire.Warnings = p.warnings
 	a.acquire.Charges = a.charges[:0]
 	for i := range p.lines {
-		a.acquire.Charges = append(a.acquire.Charges, p.lines[i].charge)
+		c := p.lines[i].charge
+		if c.GetKeep() != 0 {
+			c = &logv1.Charge{Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Amount: c.GetAmount()}
+		}
+		a.acquire.Charges = append(a.acquire.Charges, c)
 	}
 	p.remaining(a, true)
 	return a
 }
 
-// remaining is level minus debt of every charge's bucket after the decision. An
-// unlimited limit has none.
+// remaining is level minus debt of every charge's bucket after the decision, or the
+// slots that are free. A limit that is unlimited or off has none.
 func (p *plan) remaining(a *answer, granted bool) {
 	left := a.left[:]
 	if len(p.lines) > 1 {
@@ -214,7 +266,7 @@ func (p *plan) remaining(a *answer, granted bool) {
 		r := &left[i]
 		r.Limit, r.Key, r.Dimension = l.charge.GetLimit(), l.charge.GetKey(), l.charge.GetDimension()
 		r.Tokens = l.left
-		if granted {
+		if granted && !l.refused {
 			// Whole tokens were taken of a whole number of units: exact.
 			r.Tokens -= l.charge.GetAmount()
 		}

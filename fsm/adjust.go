@@ -29,7 +29,7 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 		k = m.state.AddKey(lim, op.GetKey())
 	}
 	k = m.state.ChangeKey(lim, k)
-	shape, b := lim.Now().Dimensions[d].Shape, &k.Held(d).Bucket
+	shape, b := lim.Now().For(k.Name).Dimensions[d].Shape, &k.Held(d).Bucket
 	b.Advance(shape, m.state.Now)
 	before := b.Remaining(shape)
 	value := "reset"

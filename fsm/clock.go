@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"math"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
@@ -15,4 +17,10 @@ func (m *Machine) advance(entry *logv1.Entry) {
 		m.state.Now = stamp
 	}
 	m.state.Wall = max(m.state.Wall, entry.GetWall())
+}
+
+// wallAt is what the wall clock will show at now, which is not before the machine's.
+func (m *Machine) wallAt(now bucket.Instant) int64 {
+	ahead := int64(now - m.state.Now)
+	return m.state.Wall + min(ahead, math.MaxInt64-m.state.Wall)
 }

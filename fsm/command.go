@@ -29,6 +29,10 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 		result, refused = m.applyReportAdmitted(kind.ReportAdmitted)
 	case *logv1.Operation_Feedback:
 		result, refused = m.feedback.Apply(kind.Feedback)
+	case *logv1.Operation_RollWindow:
+		result, refused = m.applyRoll(kind.RollWindow)
+	case *logv1.Operation_EndSession:
+		result, refused = m.leases.EndSession(kind.EndSession)
 	case *logv1.Operation_SetNode:
 		result, refused = m.applySetNode(kind.SetNode)
 	case *logv1.Operation_Form:

@@ -22,6 +22,7 @@ func (m *Machine) sweep() {
 		}
 		m.leases.Expire(l)
 	}
+	m.leases.EndSessions(sweepMost)
 	for range sweepMost {
 		l, at := m.state.FirstToForget()
 		if at > m.state.Now {
@@ -43,7 +44,7 @@ func (m *Machine) sweepLimits() {
 		}
 		if k, due := lim.FirstDue(); due <= m.state.Now {
 			m.sweepKey(lim, k)
-		} else if lim.Live() {
+		} else if lim.Live() || lim.Keys() > 0 {
 			m.state.SetLineage(lim, lim.Forget(m.state.Now))
 		} else {
 			// It was deleted, and nothing is left to remember.
@@ -58,12 +59,13 @@ func (m *Machine) sweepLimits() {
 // under an old version of its limit goes on to the version now.
 func (m *Machine) sweepKey(lim *state.Limit, k *state.Key) {
 	k = m.state.ChangeKey(lim, k)
-	if k.Pristine(lim.Now(), m.state.Now) {
+	v := lim.Now().For(k.Name)
+	if k.Pristine(v, m.state.Now) {
 		m.state.DropKey(lim, k)
 		return
 	}
-	for i := range lim.Now().Dimensions {
-		k.Held(i).Bucket.Advance(lim.Now().Dimensions[i].Shape, m.state.Now)
+	for i := range v.Dimensions {
+		k.Held(i).Bucket.Advance(v.Dimensions[i].Shape, m.state.Now)
 	}
 	m.state.SealKey(k)
 }

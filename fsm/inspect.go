@@ -74,8 +74,8 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 		in.OpenLeases = int(t.key.Leases)
 	}
 	in.Reports = m.state.ReportsOf(limit, key, maxReportsShown)
-	for i := range lim.Now().Dimensions {
-		d := &lim.Now().Dimensions[i]
+	for i := range t.counts().Dimensions {
+		d := &t.counts().Dimensions[i]
 		if !d.Live() {
 			continue
 		}
@@ -144,8 +144,10 @@ func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireRes
 	if err := checkNames(op); err != nil {
 		return nil, err
 	}
+	by := askedBy(op, max(now, m.state.Now))
+	by.untracked = false
 	p := &plan{}
-	if err := p.think(m, max(now, m.state.Now), op.GetClass(), op.GetCharges()); err != nil {
+	if err := p.think(m, by, op.GetCharges()); err != nil {
 		return nil, err
 	}
 	if len(p.denials) > 0 {

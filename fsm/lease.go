@@ -3,6 +3,7 @@ package fsm
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/lease"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/state"
 )
@@ -15,12 +16,16 @@ func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 		Content: sumAcquire(op), SpendUntil: ends, SettleUntil: ends,
 		Charges: make([]record.Charge, len(m.plan.lines)),
 	}
+	// It was checked with the names.
+	session, _ := lease.Session(op.GetSession())
+	tied := record.SessionID{}
 	for i := range m.plan.lines {
 		line := &m.plan.lines[i]
 		t := &m.plan.targets[line.target]
 		c := &l.Charges[i]
-		c.KeyName, c.Amount = t.name, line.charge.GetAmount()
-		if line.dimension < 0 {
+		c.KeyName, c.Amount, c.Refused = t.name, line.charge.GetAmount(), line.refused
+		if line.dimension < 0 || line.refused {
+			// Nothing was taken, so nothing comes back, and no excess is booked.
 			c.Counted = &record.Counted{Limit: t.lim.Name, Dimension: line.charge.GetDimension()}
 			continue
 		}
@@ -28,8 +33,20 @@ func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 		c.KeyName = t.key.Name
 		c.Counted = t.lim.Counted(d)
 		c.Class = d.ClassName(line.class)
+		if line.slots {
+			c.Refundable, tied = c.Amount, session
+			continue
+		}
 		c.Took, c.TookUnit = line.took, d.Shape.Unit()
-		c.Refundable = min(c.Amount, max(0, d.Spec.GetMaxOpen()-t.key.Held(line.dimension).Open))
+		c.Refundable = c.Amount
+		if d.Kind == logv1.Kind_KIND_RATE {
+			// Of a quota nothing is refilled while it is held: all of it can come back,
+			// until its window is over.
+			c.Refundable = min(c.Amount, max(0, d.Spec.GetMaxOpen()-t.key.Held(line.dimension).Open))
+		}
+	}
+	if tied != (record.SessionID{}) && m.leases.Join(record.SessionKey{ID: tied, Owner: l.Owner}, op.GetConnection()) {
+		l.Session = tied
 	}
 	m.state.AddLease(l)
 }
@@ -58,7 +75,7 @@ func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 			continue
 		}
 		t := m.targetOf(lim, c.KeyName, k)
-		b, shape := t.bucket(d, m.state.Now), lim.Now().Dimensions[d].Shape
+		b, shape := t.bucket(d, m.state.Now), t.counts().Dimensions[d].Shape
 		list = append(list, &logv1.Remaining{
 			Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension, Tokens: b.Remaining(shape),
 		})

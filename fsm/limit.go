@@ -16,11 +16,6 @@ import (
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
-// versionsMost is how many versions of a limit may wait for keys to pass them.
-// Beyond it all keys of the limit are taken to the version now, so that a file
-// applied in a loop costs no memory.
-const versionsMost = 32
-
 // change is an ApplyLimits thought through: what there will be, and what is
 // different. Nothing of the state has changed until commit.
 type change struct {
@@ -212,9 +207,6 @@ func (m *Machine) commitLimits(c *change) {
 			lim = m.state.AddLimit(step.lineage)
 		} else {
 			m.state.SetLineage(lim, step.lineage)
-		}
-		if len(lim.Versions) > versionsMost {
-			m.state.PassAll(lim)
 		}
 		if step.after == nil {
 			m.feedback.Forget(lim)

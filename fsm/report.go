@@ -112,7 +112,7 @@ func (m *Machine) book(id record.ReportID, client string, tokens int64) *logv1.B
 			}
 			k = m.state.AddKey(lim, id.Key)
 		}
-		b, shape := &m.state.ChangeKey(lim, k).Held(dimension).Bucket, lim.Now().Dimensions[dimension].Shape
+		b, shape := &m.state.ChangeKey(lim, k).Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape
 		b.Advance(shape, m.state.Now)
 		owed := b.Debt(shape, class)
 		booking.WrittenOff = b.Excess(shape, class, extra)

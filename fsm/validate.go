@@ -1,6 +1,8 @@
 package fsm
 
 import (
+	"time"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
@@ -13,6 +15,7 @@ import (
 // keep a hostile or mistaken leader from filling the state (G10).
 const (
 	maxReason = 512
+	maxHeld   = int64(time.Hour)
 	maxSlices = 8192
 	// maxAdmitted bounds the counts of one report, maxReportsShown an Inspection.
 	maxAdmitted     = 64
@@ -30,6 +33,8 @@ func checkCharge(i int, c *logv1.Charge) error {
 	case c.GetAmount() < 1 || c.GetAmount() > bucket.MaxTokens:
 		return refuse.Field(refuse.At("charges", i, "amount"), "%d: must be from 1 to %d",
 			c.GetAmount(), int64(bucket.MaxTokens))
+	case c.GetKeep() < 0 || c.GetKeep() > bucket.MaxTokens:
+		return refuse.Field(refuse.At("charges", i, "keep"), "%d: must be from 0 to %d", c.GetKeep(), int64(bucket.MaxTokens))
 	case len(c.GetKey()) > check.MaxKey:
 		return refuse.Field(refuse.At("charges", i, "key"), "%d bytes: must be at most %d", len(c.GetKey()), check.MaxKey)
 	case !check.Printable(c.GetKey()):

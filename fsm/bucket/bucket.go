@@ -38,13 +38,19 @@ func (s *Shape) Empty(now Instant) Bucket { return Bucket{last: now} }
 //
 // A refusal changes nothing (G7).
 func (b *Bucket) Take(s *Shape, class int, n int64) (took int64, ok bool) {
+	return b.TakeLeaving(s, class, n, 0)
+}
+
+// TakeLeaving is Take where keep tokens, 0 or more, have to stay among the free
+// ones: it takes what is free beyond them, and the class's own.
+func (b *Bucket) TakeLeaving(s *Shape, class int, n, keep int64) (took int64, ok bool) {
 	if n < 1 || n > s.classes[class].effective {
 		return 0, false
 	}
 	own := b.sub(class)
 	// It fits: n is at most the burst.
 	want := n * s.unit
-	if own.debt > 0 || want > b.free+own.level {
+	if own.debt > 0 || want > max(0, b.free-mul(keep, s.unit))+own.level {
 		return 0, false
 	}
 	took = min(own.level, want)

@@ -23,6 +23,8 @@ const (
 	MaxKey = 512
 	// MaxText is the longest of the other names that people choose, in bytes.
 	MaxText = 256
+	// MaxGrace is for how long slots can outlive their session.
+	MaxGrace = time.Hour
 	// MaxNodes bounds the members. Consensus gets slow long before.
 	MaxNodes = 64
 	// LastInstant bounds authority time, 146 years. Up to it any time that

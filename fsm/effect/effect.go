@@ -36,8 +36,18 @@ const (
 	BudgetChanged
 	// LeaseEnded: a tracked lease ended unreported and was charged in full.
 	LeaseEnded
+	// SlotsFreed: slots came back; Value is how many.
+	SlotsFreed
 	// DebtWrittenOff: usage above the estimate was beyond max_debt.
 	DebtWrittenOff
+	// LimitWarning: a limit in mode warn would have refused; Value is the reason's name.
+	LimitWarning
+	// QuotaWarning: as much of a quota is used as Value says, in hundredths of a percent:
+	// once a window and part.
+	QuotaWarning
+	// WindowRolled: a quota is in its next window, which ends at Value, in Unix
+	// nanoseconds.
+	WindowRolled
 	// Adjusted: an operator changed a level by hand.
 	Adjusted
 	// LimitPaused: a provider throttled, and a key is closed for a time or slower.
@@ -59,6 +69,7 @@ const (
 var names = map[Kind]string{
 	LimitChanged: "LimitChanged", LimitDeleted: "LimitDeleted", BudgetChanged: "BudgetChanged",
 	LimitPaused: "LimitPaused", LimitBlocked: "LimitBlocked", SpendCapReached: "SpendCapReached",
+	SlotsFreed: "SlotsFreed", LimitWarning: "LimitWarning", QuotaWarning: "QuotaWarning", WindowRolled: "WindowRolled",
 	LimitCleared: "LimitCleared",
 	LeaseEnded:   "LeaseEnded", DebtWrittenOff: "DebtWrittenOff", Adjusted: "Adjusted",
 	NodeSet: "NodeSet", NodeRemoved: "NodeRemoved", Formed: "Formed",

@@ -5,6 +5,7 @@ package lease
 
 import (
 	"math/bits"
+	"strconv"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/check"
@@ -96,13 +97,37 @@ func (b *Book) Find(id record.LeaseID) *state.Lease {
 // Expire ends a lease that nobody settled: it is charged in full.
 func (b *Book) Expire(l *state.Lease) *state.Lease {
 	l = b.state.TouchLease(l)
-	for i := range l.Charges {
-		l.Charges[i].Used = max(l.Charges[i].Used, l.Charges[i].Amount)
-	}
+	b.charge(l)
 	b.state.EndLease(l, logv1.LeaseState_LEASE_STATE_EXPIRED, l.SettleUntil)
 	b.effects.Add(effect.Effect{
 		Kind: effect.LeaseEnded, Client: l.Client, Value: "expired",
 		Limit: l.Charges[0].Limit, Key: l.Charges[0].KeyName, Dimension: l.Charges[0].Dimension,
 	})
 	return l
+}
+
+// charge charges a lease that nobody settled in full, but for its slots, which come
+// back.
+func (b *Book) charge(l *state.Lease) {
+	for i := range l.Charges {
+		c := &l.Charges[i]
+		if c.Slots() {
+			b.free(l, c)
+			continue
+		}
+		c.Used = max(c.Used, c.Amount)
+	}
+}
+
+// free gives the slots of an open lease back, and nothing else of it. Whoever waits
+// for them wants to know.
+func (b *Book) free(l *state.Lease, c *record.Charge) {
+	if !c.Slots() || !l.Open() {
+		return
+	}
+	c.Refunded = c.Amount
+	b.effects.Add(effect.Effect{
+		Kind: effect.SlotsFreed, Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension,
+		Client: l.Client, Value: strconv.FormatInt(c.Amount, 10),
+	})
 }

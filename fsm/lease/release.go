@@ -45,6 +45,7 @@ func (b *Book) Release(op *logv1.Release) (*logv1.Result, error) {
 	}
 	l = b.state.TouchLease(l)
 	for i := range l.Charges {
+		b.free(l, &l.Charges[i])
 		b.refund(&l.Charges[i])
 	}
 	b.state.EndLease(l, logv1.LeaseState_LEASE_STATE_RELEASED, b.state.Now)

@@ -6,6 +6,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/digest"
 	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/quota"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/state"
 )
@@ -55,6 +56,11 @@ func (b *Book) Settle(op *logv1.Settle) (*logv1.Result, error) {
 func (b *Book) settle(l *state.Lease, used reported, content uint64) {
 	for i := range l.Charges {
 		c := &l.Charges[i]
+		if c.Slots() {
+			// They come back whole, whatever was said of their use.
+			b.free(l, c)
+			continue
+		}
 		b.bookExcess(l, c, used[i])
 		if !l.Open() {
 			c.Used = used[i]
@@ -83,7 +89,7 @@ func (b *Book) progress(l *state.Lease, used reported) (*logv1.Result, error) {
 
 func (b *Book) bookProgress(l *state.Lease, used reported) *state.Lease {
 	for i := range l.Charges {
-		if used[i] <= l.Charges[i].Used {
+		if used[i] <= l.Charges[i].Used || l.Charges[i].Slots() {
 			continue
 		}
 		l = b.state.TouchLease(l)
@@ -105,11 +111,16 @@ func (b *Book) bookExcess(l *state.Lease, c *record.Charge, used int64) {
 	beyond := extra
 	if lim, k := b.excessKey(c); k != nil {
 		d := lim.Now().FindID(c.DimensionID)
+		if d < 0 && lim.Limit.GetKind() == logv1.Kind_KIND_QUOTA {
+			// It was granted in a window before: the usage counts in this one.
+			d = lim.Now().Find(c.Dimension)
+		}
 		if d >= 0 {
-			dimension, one := &lim.Now().Dimensions[d], &k.Held(d).Bucket
+			dimension, one := &lim.Now().For(k.Name).Dimensions[d], &k.Held(d).Bucket
 			one.Advance(dimension.Shape, b.state.Now)
 			class, _ := dimension.Class(c.Class)
 			beyond = one.Excess(dimension.Shape, class, extra)
+			quota.Warn(b.effects, lim, k, d, l.Client)
 		}
 	}
 	if beyond == 0 {
@@ -141,6 +152,9 @@ func (b *Book) excessKey(c *record.Charge) (*state.Limit, *state.Key) {
 // refund gives back what was not used, as far as it can come back.
 func (b *Book) refund(c *record.Charge) {
 	back := min(c.Amount-c.Used, c.Refundable)
+	if c.Slots() {
+		return
+	}
 	lim, k := b.state.KeyOf(c)
 	if back <= 0 || k == nil {
 		return
@@ -150,7 +164,7 @@ func (b *Book) refund(c *record.Charge) {
 	if d < 0 {
 		return
 	}
-	dimension, one := &lim.Now().Dimensions[d], &k.Held(d).Bucket
+	dimension, one := &lim.Now().For(k.Name).Dimensions[d], &k.Held(d).Bucket
 	one.Advance(dimension.Shape, b.state.Now)
 	class, known := dimension.Class(c.Class)
 	took := rescale(c.Took, c.TookUnit, dimension.Shape.Unit())

@@ -39,6 +39,8 @@ type Lease struct {
 	SpendUntil, SettleUntil bucket.Instant
 	// ForgetAt is set at the end.
 	ForgetAt bucket.Instant
+	// Session is the one that its slots come back with; all zeros for none.
+	Session SessionID
 	// Charges are in the order of (limit, key, dimension).
 	Charges []Charge
 }
@@ -58,7 +60,13 @@ type Charge struct {
 	Used int64
 	// What settling did.
 	Refunded, Excess, WrittenOff int64
+	// Refused: a limit that does not enforce would have refused it. It took nothing.
+	Refused bool
 }
+
+// Slots says that the charge is of slots: they come from no bucket, and so does
+// nothing of them in units.
+func (c *Charge) Slots() bool { return c.LimitID != 0 && c.TookUnit == 0 }
 
 // Counted names what was charged. Leases share it, and keep it when the limit is
 // gone. Its numbers are 0 for an unlimited limit, which has no bucket.
@@ -66,6 +74,9 @@ type Counted struct {
 	LimitID, DimensionID uint32
 	Limit, Dimension     string
 }
+
+// SessionKey names the session of a lease.
+func (l *Lease) SessionKey() SessionKey { return SessionKey{ID: l.Session, Owner: l.Owner} }
 
 // Open says that the lease has not ended.
 func (l *Lease) Open() bool { return l.State == logv1.LeaseState_LEASE_STATE_OPEN }
@@ -85,6 +96,10 @@ func (l *Lease) Sum() uint64 {
 	sum.Int(int64(l.SpendUntil))
 	sum.Int(int64(l.SettleUntil))
 	sum.Int(int64(l.ForgetAt))
+	// Logs that were written before there were sessions and modes keep their hashes.
+	if l.Session != (SessionID{}) {
+		sum.Text(string(l.Session[:]))
+	}
 	for i := range l.Charges {
 		c := &l.Charges[i]
 		sum.Word(uint64(c.LimitID)<<32 | uint64(c.DimensionID))
@@ -100,6 +115,9 @@ func (l *Lease) Sum() uint64 {
 		sum.Int(c.Refunded)
 		sum.Int(c.Excess)
 		sum.Int(c.WrittenOff)
+		if c.Refused {
+			sum.Bool(true)
+		}
 	}
 	return sum.Value()
 }

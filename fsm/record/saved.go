@@ -24,7 +24,11 @@ func (l *Lease) Save() *logv1.SnapshotLease {
 			Limit: c.LimitID, Dimension: c.DimensionID, LimitName: c.Limit, DimensionName: c.Dimension,
 			Key: c.KeyName, Amount: c.Amount, Class: c.Class, Took: c.Took, TookUnit: c.TookUnit,
 			Refundable: c.Refundable, Used: c.Used, Refunded: c.Refunded, Excess: c.Excess, WrittenOff: c.WrittenOff,
+			Refused: c.Refused,
 		}
+	}
+	if l.Session != (SessionID{}) {
+		saved.Session = l.Session[:]
 	}
 	return saved
 }
@@ -57,6 +61,9 @@ func LoadLease(saved *logv1.SnapshotLease, names Names) (Lease, error) {
 		SettleUntil: bucket.Instant(saved.GetSettleUntil()), ForgetAt: bucket.Instant(saved.GetForgetAt()),
 		Charges: make([]Charge, len(saved.GetCharges())),
 	}
+	if len(saved.GetSession()) > 0 {
+		l.Session = SessionID(saved.GetSession())
+	}
 	for i, c := range saved.GetCharges() {
 		if err := checkCharge(c); err != nil {
 			return Lease{}, err
@@ -64,7 +71,7 @@ func LoadLease(saved *logv1.SnapshotLease, names Names) (Lease, error) {
 		l.Charges[i] = Charge{
 			Counted: names.share(c), KeyName: c.GetKey(), Amount: c.GetAmount(), Class: c.GetClass(),
 			Took: c.GetTook(), TookUnit: c.GetTookUnit(), Refundable: c.GetRefundable(), Used: c.GetUsed(),
-			Refunded: c.GetRefunded(), Excess: c.GetExcess(), WrittenOff: c.GetWrittenOff(),
+			Refunded: c.GetRefunded(), Excess: c.GetExcess(), WrittenOff: c.GetWrittenOff(), Refused: c.GetRefused(),
 		}
 	}
 	return l, nil
@@ -80,6 +87,8 @@ func checkLease(saved *logv1.SnapshotLease) error {
 		return frames.Corrupt("lease %x: state %d", saved.GetId(), saved.GetState())
 	case charges > MaxCharges || saved.GetUnknown() != (charges == 0) || saved.GetUnknown() && open:
 		return frames.Corrupt("lease %x: %d charges in state %d", saved.GetId(), charges, saved.GetState())
+	case len(saved.GetSession()) != 0 && len(saved.GetSession()) != len(SessionID{}):
+		return frames.Corrupt("lease %x: session id of %d bytes", saved.GetId(), len(saved.GetSession()))
 	case open != (saved.GetForgetAt() == 0):
 		return frames.Corrupt("lease %x: forget at %d in state %d", saved.GetId(), saved.GetForgetAt(), saved.GetState())
 	}
@@ -109,6 +118,8 @@ func checkCharge(c *logv1.SnapshotCharge) error {
 	case c.GetAmount() < 1 || c.GetAmount() > most || c.GetRefundable() < 0 || c.GetRefundable() > c.GetAmount():
 		return frames.Corrupt("charge of limit %q: %d tokens, %d refundable",
 			check.Clip(c.GetLimitName()), c.GetAmount(), c.GetRefundable())
+	case c.GetRefused() && c.GetLimit() != 0:
+		return frames.Corrupt("charge of limit %q: was refused and charged", check.Clip(c.GetLimitName()))
 	case c.GetTook() < 0 || c.GetTookUnit() < 0:
 		return frames.Corrupt("charge of limit %q: took %d of %d", check.Clip(c.GetLimitName()), c.GetTook(), c.GetTookUnit())
 	case !lineage.IsName(c.GetLimitName()) || !lineage.IsWord(c.GetDimensionName()) ||

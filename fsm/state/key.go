@@ -1,6 +1,7 @@
 package state
 
 import (
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/digest"
 	"github.com/quorlease/quorlease/fsm/lineage"
@@ -33,6 +34,7 @@ type Key struct {
 	// pointer to the rest 16 bytes a key.
 	first lineage.Held
 	rest  *[]lineage.Held
+	rare  *rare
 }
 
 // Key, Generation and Clone are for the table, Place and Before for the queue.
@@ -51,6 +53,7 @@ func (k *Key) Clone() *Key {
 		}
 		c.rest = &rest
 	}
+	c.rare = k.rare.clone()
 	return &c
 }
 
@@ -91,20 +94,27 @@ func (k *Key) sum(v *lineage.Version) uint64 {
 	for i := range v.Dimensions {
 		k.Held(i).Bucket.Walk(sum.Int)
 	}
+	k.rare.digest(&sum)
 	return sum.Value()
 }
 
 // due is when the key may be as one that was never seen: when it is full, and
 // so is one that was never seen. It follows from the key and the version that
-// it has passed alone, so that a restored node drops in the same entry.
-func (k *Key) due(v *lineage.Version) bucket.Instant {
+// it has passed alone, so that a restored node drops in the same entry. Where only the
+// end of a window helps it is lineage.Waiting.
+func (k *Key) due(in *lineage.Version) bucket.Instant {
 	if k.Leases > 0 || k.controlled {
 		return lineage.Never
 	}
+	v := in.For(k.Name)
 	last, full := bucket.Instant(0), bucket.Instant(0)
 	for i := range v.Dimensions {
 		b := &k.Held(i).Bucket
 		last = max(last, b.Last())
+		if v.Dimensions[i].Kind == logv1.Kind_KIND_CONCURRENCY {
+			// Slots are held by leases, whatever the bucket says.
+			continue
+		}
 		at, ok := b.FullAt(v.Dimensions[i].Shape)
 		if !ok {
 			at = lineage.Never
@@ -120,14 +130,17 @@ func (k *Key) due(v *lineage.Version) bucket.Instant {
 	case k.Pristine(v, last):
 		return last
 	}
-	return lineage.Never
+	return lineage.Waiting(k.Passed)
 }
 
-// Pristine says whether the key is as one that was never seen, at now. v is the
-// version that it has passed.
-func (k *Key) Pristine(v *lineage.Version, now bucket.Instant) bool {
+// Pristine says whether the key is as one that was never seen, at now. v is what the
+// version that it has passed counts for it.
+func (k *Key) Pristine(v *lineage.Variant, now bucket.Instant) bool {
 	for i := range v.Dimensions {
 		d := &v.Dimensions[i]
+		if d.Kind == logv1.Kind_KIND_CONCURRENCY {
+			continue
+		}
 		b, fresh := k.Held(i).Bucket.Clone(), d.Untouched(now)
 		b.Advance(d.Shape, now)
 		if !b.Equal(&fresh) {
@@ -142,15 +155,18 @@ func (k *Key) Pristine(v *lineage.Version, now bucket.Instant) bool {
 func (s *State) FindKey(limit uint32, name string) *Key { return s.keys.Find(keyID{limit, name}) }
 
 // AddKey adds a key that was never seen, to be changed.
-func (s *State) AddKey(lim *Limit, name string) *Key {
+func (s *State) AddKey(lim *Limit, name string) *Key { return s.insertKey(lim, s.newKey(lim, name)) }
+
+func (s *State) newKey(lim *Limit, name string) *Key {
 	k := &Key{Name: name, LimitID: lim.ID, Passed: lim.Now().Number}
 	k.hold(lim.Now().For(name).Fresh(s.Now))
-	return s.insertKey(lim, k)
+	return k
 }
 
 func (s *State) insertKey(lim *Limit, k *Key) *Key {
 	s.keys.Insert(k)
 	lim.keys.Set(k, int64(lineage.Never))
+	lim.count(k, true)
 	lim.pass(k.Passed, 1)
 	return s.touchKey(lim, k)
 }
@@ -188,6 +204,7 @@ func (s *State) touchKey(lim *Limit, k *Key) *Key {
 func (s *State) DropKey(lim *Limit, k *Key) {
 	k.touched = false
 	lim.keys.Remove(k)
+	lim.count(k, false)
 	lim.pass(k.Passed, -1)
 	s.keys.Remove(k)
 }

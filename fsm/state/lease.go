@@ -21,6 +21,9 @@ type Lease struct {
 	place      int32
 	touched    bool
 	digest     uint64
+	// holds are the slots that it holds while it is open. They follow from the
+	// charges.
+	holds *holding
 }
 
 // Key, Generation and Clone are for the table, Place and Before for the queues.
@@ -47,6 +50,8 @@ func (s *State) AddLease(one record.Lease) {
 	s.TouchLease(l)
 	if l.Open() {
 		s.holdOpen(l, 1)
+		s.holdSlots(l)
+		s.tie(l)
 	}
 }
 
@@ -70,6 +75,7 @@ func (s *State) TouchLease(l *Lease) *Lease {
 func (s *State) RenewLease(l *Lease, until bucket.Instant) {
 	l.SettleUntil = until
 	s.queueLease(l)
+	l.keepSlots()
 }
 
 // EndLease makes a tombstone of a touched lease, or prolongs the life of one:
@@ -77,6 +83,8 @@ func (s *State) RenewLease(l *Lease, until bucket.Instant) {
 func (s *State) EndLease(l *Lease, state logv1.LeaseState, now bucket.Instant) {
 	if l.Open() {
 		s.holdOpen(l, -1)
+		l.freeSlots()
+		s.untie(l)
 		s.openLeases.Remove(l)
 	}
 	l.State = state

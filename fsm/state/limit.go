@@ -18,6 +18,10 @@ type Limit struct {
 	keys store.Queue[*Key]
 	// passed counts keys by the version that they have passed.
 	passed map[uint32]int
+	// made are the keys that each client brought into being, where that is counted.
+	made map[string]map[string]struct{}
+	// slots are those of each key of which some are held.
+	slots map[string]*slots
 	// counted are what leases share.
 	counted []*record.Counted
 	place   int32
@@ -39,7 +43,7 @@ func (l *Limit) Keys() int { return l.keys.Len() }
 // none may.
 func (l *Limit) FirstDue() (*Key, bucket.Instant) {
 	k, at := l.keys.Top()
-	return k, bucket.Instant(at)
+	return k, l.Due(bucket.Instant(at))
 }
 
 // Counted is the name of a dimension for the leases of it.
@@ -60,7 +64,7 @@ func (l *Limit) Counted(d *lineage.Dimension) *record.Counted {
 func (l *Limit) due() bucket.Instant {
 	_, at := l.FirstDue()
 	if !l.Live() && l.keys.Len() > 0 {
-		return at
+		return min(at, l.EndAt())
 	}
 	return min(at, l.ForgetAt())
 }
@@ -112,7 +116,8 @@ func (s *State) AddLimit(l *lineage.Lineage) *Limit {
 
 // SetLineage changes what is known of a limit. Where another version begins, the
 // keys that feedback controls come up to now by the one before: what a key carries
-// on later has no time of its own left to catch up with.
+// on later has no time of its own left to catch up with. Where too much of the past
+// would be kept, all keys pass it.
 func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
 	if next.Now().Number != lim.Now().Number {
 		for _, c := range s.controlsOf(lim) {
@@ -124,6 +129,9 @@ func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
 	lim.digest = sumLineage(next)
 	s.sum += lim.digest
 	s.touchLimit(lim)
+	if next.Crowded() {
+		s.PassAll(lim)
+	}
 }
 
 // ForgetLimit takes a limit without keys out of the state.

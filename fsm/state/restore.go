@@ -3,6 +3,7 @@ package state
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -76,6 +77,7 @@ const (
 	rankNode
 	rankRevision
 	rankKey
+	rankSession
 	rankLease
 	rankClient
 	rankReport
@@ -100,6 +102,8 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 		rank, add = rankRevision, func() error { return r.addRevision(kind.Revision) }
 	case *logv1.SnapshotRecord_Key:
 		rank, add = rankKey, func() error { return r.addKey(kind.Key) }
+	case *logv1.SnapshotRecord_Session:
+		rank, add = rankSession, func() error { return r.addSession(kind.Session) }
 	case *logv1.SnapshotRecord_Lease:
 		rank, add = rankLease, func() error { return r.addLease(kind.Lease) }
 	case *logv1.SnapshotRecord_Client:
@@ -217,6 +221,16 @@ func (r *restoring) addKey(saved *logv1.SnapshotKey) error {
 			return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
 		}
 	}
+	if saved.GetClient() != "" || len(saved.GetWarned()) > 0 {
+		if err := check.Text("client", saved.GetClient(), 0, check.MaxText); err != nil {
+			return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
+		}
+		if n := len(saved.GetWarned()); n > maxWarned || !slices.IsSorted(saved.GetWarned()) {
+			return frames.Corrupt("key %q of limit %q: %d warnings, at most %d in order",
+				check.Clip(k.Name), lim.Name, n, maxWarned)
+		}
+		k.rare = &rare{maker: saved.GetClient(), warned: saved.GetWarned()}
+	}
 	r.insertKey(lim, k)
 	return nil
 }
@@ -226,5 +240,5 @@ func (r *restoring) addTrailer(t *logv1.SnapshotTrailer) error {
 		return frames.Corrupt("%d records instead of %d", r.records, t.GetRecords())
 	}
 	r.ended = true
-	return nil
+	return r.checkSessions()
 }

@@ -13,6 +13,8 @@ func (r *restoring) addLease(saved *logv1.SnapshotLease) error {
 		return err
 	case r.FindLease(l.ID) != nil || int64(r.leases.Len()) >= r.Caps.GetLeases():
 		return frames.Corrupt("lease %x: is there twice, or more than %d", l.ID, r.Caps.GetLeases())
+	case l.Open() && l.Session != (record.SessionID{}) && r.FindSession(l.SessionKey()) == nil:
+		return frames.Corrupt("lease %x: of session %x, which there is not", l.ID, l.Session)
 	}
 	r.AddLease(l)
 	return nil

@@ -17,6 +17,7 @@ type Snapshot struct {
 	nodes    []*logv1.NodeRecord
 	history  []*Revision
 	keys     store.Frozen[Key, *Key]
+	sessions store.Frozen[Session, *Session]
 	leases   store.Frozen[Lease, *Lease]
 	clients  store.Frozen[Client, *Client]
 	reports  store.Frozen[Report, *Report]
@@ -36,6 +37,7 @@ func (s *State) Snapshot() *Snapshot {
 		nodes:    s.nodes,
 		history:  s.history.list,
 		keys:     s.keys.Freeze(),
+		sessions: s.sessions.Freeze(),
 		leases:   s.leases.Freeze(),
 		clients:  s.clients.Freeze(),
 		reports:  s.reports.Freeze(),
@@ -72,6 +74,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Revision{Revision: saveRevision(r)}})
 	}
 	s.writeKeys(out)
+	for one := range s.sessions.All() {
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Session{Session: one.Save()}})
+	}
 	for l := range s.leases.All() {
 		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Lease{Lease: l.Save()}})
 	}
@@ -99,6 +104,10 @@ func (s *Snapshot) writeKeys(out *frames.Writer) {
 	record := &logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Key{Key: one}}
 	for k := range s.keys.All() {
 		one.Limit, one.Name, one.Passed = k.LimitID, k.Name, k.Passed
+		one.Client, one.Warned = "", nil
+		if k.rare != nil {
+			one.Client, one.Warned = k.rare.maker, k.rare.warned
+		}
 		one.Buckets = one.Buckets[:0]
 		for i := range byID[k.LimitID].At(k.Passed).Dimensions {
 			one.Buckets = append(one.Buckets, lineage.SaveBucket(&k.Held(i).Bucket))

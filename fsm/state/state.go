@@ -46,18 +46,21 @@ type State struct {
 	nodes      []*logv1.NodeRecord
 	history    history
 
-	keys    *store.Table[keyID, Key, *Key]
-	leases  *store.Table[record.LeaseID, Lease, *Lease]
-	clients *store.Table[string, Client, *Client]
-	reports *store.Table[record.ReportID, Report, *Report]
+	keys   *store.Table[keyID, Key, *Key]
+	leases *store.Table[record.LeaseID, Lease, *Lease]
+	// sessions are those that hold slots.
+	sessions *store.Table[record.SessionKey, Session, *Session]
+	clients  *store.Table[string, Client, *Client]
+	reports  *store.Table[record.ReportID, Report, *Report]
 	// controls are what feedback did to keys.
 	controls *store.Table[record.ControlID, Control, *Control]
 
-	dueLimits  store.Queue[*Limit]
-	openLeases store.Queue[*Lease]
-	deadLeases store.Queue[*Lease]
-	dueClients store.Queue[*Client]
-	dueReports store.Queue[*Report]
+	dueLimits   store.Queue[*Limit]
+	dueSessions store.Queue[*Session]
+	openLeases  store.Queue[*Lease]
+	deadLeases  store.Queue[*Lease]
+	dueClients  store.Queue[*Client]
+	dueReports  store.Queue[*Report]
 	// dueControls is by when a control has no effect any more, blocked how many a
 	// person has to clear.
 	dueControls store.Queue[*Control]
@@ -71,10 +74,11 @@ type State struct {
 // How many shards the tables have. A shard is copied on the first change after a
 // snapshot; at a million records one has about 250.
 const (
-	keyShards    = 4096
-	leaseShards  = 4096
-	clientShards = 256
-	reportShards = 256
+	keyShards     = 4096
+	leaseShards   = 4096
+	sessionShards = 256
+	clientShards  = 256
+	reportShards  = 256
 	// controlShards is for few, see MaxControls.
 	controlShards = 64
 )
@@ -88,6 +92,7 @@ func New() *State {
 		limitsByID: make(map[uint32]*Limit),
 		keys:       store.NewTable[keyID, Key](keyShards),
 		leases:     store.NewTable[record.LeaseID, Lease](leaseShards),
+		sessions:   store.NewTable[record.SessionKey, Session](sessionShards),
 		clients:    store.NewTable[string, Client](clientShards),
 		reports:    store.NewTable[record.ReportID, Report](reportShards),
 		controls:   store.NewTable[record.ControlID, Control](controlShards),
@@ -129,6 +134,9 @@ func (s *State) Recount() uint64 {
 	}
 	for k := range s.keys.All() {
 		sum += k.sum(s.limitsByID[k.LimitID].At(k.Passed))
+	}
+	for one := range s.sessions.All() {
+		sum += one.Sum()
 	}
 	for l := range s.leases.All() {
 		sum += l.Sum()

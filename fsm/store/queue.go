@@ -102,6 +102,64 @@ func (q *Queue[P]) All() iter.Seq[P] {
 	}
 }
 
+// Ascend walks the records in their order, with the time at which each is due. It
+// does not put the queue in order: the first few cost as much as a few.
+func (q *Queue[P]) Ascend() iter.Seq2[P, int64] {
+	return func(yield func(P, int64) bool) {
+		// The places that may come next; those below one come after it.
+		next := ahead[P]{q: q}
+		if len(q.nodes) > 0 {
+			next.push(0)
+		}
+		for len(next.places) > 0 {
+			i := next.pop()
+			if !yield(q.nodes[i].record, q.nodes[i].at) {
+				return
+			}
+			first := i*children + 1
+			for c := first; c < min(first+children, len(q.nodes)); c++ {
+				next.push(c)
+			}
+		}
+	}
+}
+
+// ahead is a binary heap of places in a queue.
+type ahead[P Entry[P]] struct {
+	q      *Queue[P]
+	places []int
+}
+
+func (a *ahead[P]) less(i, j int) bool {
+	return a.q.less(a.q.nodes[a.places[i]], a.q.nodes[a.places[j]])
+}
+
+func (a *ahead[P]) push(place int) {
+	a.places = append(a.places, place)
+	for i := len(a.places) - 1; i > 0 && a.less(i, (i-1)/2); i = (i - 1) / 2 {
+		a.places[i], a.places[(i-1)/2] = a.places[(i-1)/2], a.places[i]
+	}
+}
+
+func (a *ahead[P]) pop() int {
+	top, last := a.places[0], len(a.places)-1
+	a.places[0] = a.places[last]
+	a.places = a.places[:last]
+	for i := 0; ; {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < last; c++ {
+			if a.less(c, least) {
+				least = c
+			}
+		}
+		if least == i {
+			return top
+		}
+		a.places[i], a.places[least] = a.places[least], a.places[i]
+		i = least
+	}
+}
+
 func (q *Queue[P]) check(record P) int {
 	i := int(*record.Place()) - 1
 	if i >= len(q.nodes) || q.nodes[i].record.Place() != record.Place() {

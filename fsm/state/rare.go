@@ -1,0 +1,113 @@
+package state
+
+import (
+	"slices"
+
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/lineage"
+)
+
+// rare is what few keys have.
+type rare struct {
+	// maker is who brought the key into being, empty where that is not counted.
+	maker string
+	// warned are the parts of quotas of which was warned, each with the number of its
+	// dimension before it. In a new window the dimensions have other numbers.
+	warned []uint64
+}
+
+func (r *rare) clone() *rare {
+	if r == nil {
+		return nil
+	}
+	return &rare{maker: r.maker, warned: slices.Clone(r.warned)}
+}
+
+func (r *rare) digest(sum *digest.Sum) {
+	if r == nil {
+		return
+	}
+	sum.Text(r.maker)
+	for _, one := range r.warned {
+		sum.Word(one)
+	}
+}
+
+// maxWarned bounds what Restore takes: sixteen parts of each dimension that a limit has
+// or remembers.
+const maxWarned = 1024
+
+// maxPart is above any part, in hundredths of a percent.
+const maxPart = 1 << 16
+
+// Warned says whether the part of a quota was warned of, and from then on it was. The
+// key was touched; v is what counts for it now.
+func (k *Key) Warned(v *lineage.Variant, dimension uint32, part int64) bool {
+	one := uint64(dimension)*maxPart + uint64(part)
+	if k.rare == nil {
+		k.rare = &rare{}
+	}
+	at, found := slices.BinarySearch(k.rare.warned, one)
+	if found {
+		return true
+	}
+	k.rare.warned = slices.Insert(k.rare.warned, at, one)
+	k.rare.warned = slices.DeleteFunc(k.rare.warned, func(one uint64) bool { return v.FindID(uint32(one/maxPart)) < 0 })
+	return false
+}
+
+// AddKeyFor is AddKey for somebody whose keys are counted where the limit asks for it.
+func (s *State) AddKeyFor(lim *Limit, name, maker string) *Key {
+	k := s.newKey(lim, name)
+	if lim.Limit.GetMaxKeysPerClient() > 0 && maker != "" {
+		k.rare = &rare{maker: maker}
+	}
+	return s.insertKey(lim, k)
+}
+
+// TooMany says that somebody can't bring so many more keys of the limit into being.
+func (l *Limit) TooMany(maker string, more int) bool {
+	most := l.Limit.GetMaxKeysPerClient()
+	return most > 0 && maker != "" && int64(len(l.made[maker])+more) > most
+}
+
+// searchMost bounds the keys that are looked at for a hint.
+const searchMost = 1024
+
+// FirstDueOf is when the first key that somebody brought into being may be dropped;
+// lineage.Never where none will be, or where there are too many to look.
+func (s *State) FirstDueOf(lim *Limit, maker string) bucket.Instant {
+	made, first := lim.made[maker], lineage.Never
+	if len(made) > searchMost {
+		return lineage.Never
+	}
+	// The order does not matter: the earliest counts.
+	for name := range made {
+		k := s.FindKey(lim.ID, name)
+		first = min(first, lim.Due(k.due(lim.At(k.Passed))))
+	}
+	return first
+}
+
+// count counts a key with who brought it into being, or no longer.
+func (l *Limit) count(k *Key, there bool) {
+	if k.rare == nil || k.rare.maker == "" {
+		return
+	}
+	maker := k.rare.maker
+	if !there {
+		delete(l.made[maker], k.Name)
+		if len(l.made[maker]) == 0 {
+			delete(l.made, maker)
+		}
+		return
+	}
+	if l.made == nil {
+		l.made = make(map[string]map[string]struct{})
+	}
+	if l.made[maker] == nil {
+		l.made[maker] = make(map[string]struct{})
+	}
+	l.made[maker][k.Name] = struct{}{}
+}
