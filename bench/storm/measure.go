@@ -26,6 +26,14 @@ const (
 	OutputPart     Measure = "output_percent"
 	InputWorst     Measure = "input_tokens_worst_minute"
 	ProviderNo     Measure = "refused_by_provider"
+	ETAOff         Measure = "eta_off_percent"
+	ReserveNone    Measure = "live_wait_p99_reserve_0_s"
+	ReserveTwo     Measure = "live_wait_p99_reserve_2_s"
+	ReserveEight   Measure = "live_wait_p99_reserve_8_s"
+	EmptyNo        Measure = "refused_empty_bucket"
+	SecondNo       Measure = "refused_second_bucket"
+	SizesInput     Measure = "input_tokens_per_minute_sizes_vary"
+	SizesNo        Measure = "refused_sizes_vary"
 	HerdFixed      Measure = "herd_fixed"
 	HerdJitter     Measure = "herd_jitter"
 	HerdNow        Measure = "herd"
@@ -36,6 +44,13 @@ const (
 	LegitRefused     Measure = "legit_refused_percent"
 	Billed           Measure = "billed_refused_tokens"
 	BilledAfter      Measure = "billed_refused_tokens_metered_after"
+	LegitP50         Measure = "legit_wait_p50_s"
+	LegitP99         Measure = "legit_wait_p99_s"
+	PoliteRefused    Measure = "legit_refused_polite_percent"
+	RetriesStop      Measure = "retries_stop_s"
+	LocalRefusals    Measure = "local_refusals_per_minute"
+	SilentRefused    Measure = "legit_refused_unlabelled_percent"
+	SilentMinute     Measure = "batch_per_minute_unlabelled"
 
 	Unique          Measure = "unique_done"
 	Executed        Measure = "executed"
@@ -74,6 +89,14 @@ var names = map[Measure]struct{ name, unit string }{
 	OutputPart:     {"of the provider's output limit", "%"},
 	InputWorst:     {"input tokens in the worst minute", ""},
 	ProviderNo:     {"calls refused by the provider", ""},
+	ETAOff:         {"first estimate of a wait is off by, median", "%"},
+	ReserveNone:    {"live tasks wait, p99, nothing kept for them", "s"},
+	ReserveTwo:     {"live tasks wait, p99, 2 of 10 kept", "s"},
+	ReserveEight:   {"live tasks wait, p99, 8 of 10 kept", "s"},
+	EmptyNo:        {"refused by a provider with an empty bucket", ""},
+	SecondNo:       {"refused by a provider with a bucket of a second", ""},
+	SizesInput:     {"input tokens a minute, sizes vary by a fifth", ""},
+	SizesNo:        {"refused by the provider, sizes vary by a fifth", ""},
 	HerdFixed:      {"herd, fixed second", ""},
 	HerdJitter:     {"herd, random up to 2 s", ""},
 	HerdNow:        {"herd of retries", ""},
@@ -84,6 +107,13 @@ var names = map[Measure]struct{ name, unit string }{
 	LegitRefused:     {"other teams' requests refused by the provider", "%"},
 	Billed:           {"prompt tokens metered for refused requests", ""},
 	BilledAfter:      {"the same with the meter behind the decision", ""},
+	LegitP50:         {"other teams' requests wait, p50", "s"},
+	LegitP99:         {"other teams' requests wait, p99", "s"},
+	PoliteRefused:    {"other teams' requests refused, polite job without the limit", "%"},
+	RetriesStop:      {"batch retries end, after the first refusal", "s"},
+	LocalRefusals:    {"refused by the gateways themselves a minute", ""},
+	SilentRefused:    {"other teams' requests refused, retries not labelled", "%"},
+	SilentMinute:     {"batch requests a minute, retries not labelled", ""},
 
 	Unique:          {"different jobs done", ""},
 	Executed:        {"jobs executed", ""},
@@ -97,6 +127,23 @@ var names = map[Measure]struct{ name, unit string }{
 	FastFailed:      {"failed at an open circuit", ""},
 	SlippedThrough:  {"attempts past an open circuit", ""},
 	CheckedAttempts: {"attempts, circuit looked at after the wait too", ""},
+
+	"admitted_10": {"a bucket of 10 admits at once", ""},
+	"held_10":     {"and holds", ""},
+	"held_2s":     {"held after 2 s", ""},
+	"held_3s":     {"held after 3 s", ""},
+	"held_4s":     {"held after 4 s", ""},
+	"held_5s":     {"held after 5 s", ""},
+	"held_6s":     {"held after 6 s", ""},
+	"held_7s":     {"held after 7 s", ""},
+	"held_8s":     {"held after 8 s", ""},
+	"held_9s":     {"held after 9 s", ""},
+	"admitted_15": {"a bucket of 15 admits at once", ""},
+	"held_15":     {"and holds", ""},
+	"admitted_20": {"a bucket of 20 admits at once", ""},
+	"held_20":     {"and holds", ""},
+	"admitted_25": {"a bucket of 25 admits at once", ""},
+	"held_25":     {"and holds", ""},
 
 	"attempts_per_done_fixed": {"attempts for a task done, fixed second", ""},
 	"attempts_per_done_2s":    {"attempts for a task done, random up to 2 s", ""},

@@ -25,6 +25,18 @@ func nightlyStorms() []Scenario {
 			Text: "200 tasks, tried until they are done, with delays up to 2, 8, 60 and 136 seconds.",
 			run:  jitter,
 		},
+		{
+			Slug: "s3-after", Title: "the same night with one limit, a queue and one owner of retries",
+			Text: "Three quarters of the provider's limits, a burst of ten tasks, half of it kept for live ones. " +
+				"200 workers wait for leases; 6,000 tasks. Then with less and more kept, other providers, and tasks of other sizes.",
+			Twins: []string{"s3-first-wave", "s3-sustained"},
+			run:   nightAfter,
+		},
+		{
+			Slug: "s3-demo", Title: "a burst of 25 at two a second, by the size of the bucket",
+			Text: "What is held waits in the queue and leaves it as tokens come.",
+			run:  demo,
+		},
 	}
 }
 

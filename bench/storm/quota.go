@@ -20,6 +20,20 @@ func quotaStorms() []Scenario {
 			Text: "33 workers without any delay, 16 minutes.",
 			run:  peak,
 		},
+		{
+			Slug: "s1-budget", Title: "the same job with a retry budget",
+			Text: "Three retries a request, a fifth of what a client sends in five minutes. Three gateways decide without a commit. " +
+				"And once more without saying which requests are retries: then nobody sees them.",
+			Twins: []string{"s1-peak"},
+			run:   budgeted,
+		},
+		{
+			Slug: "s1-fair", Title: "the same job with a retry budget and a limit that guarantees the teams their part",
+			Text: "330 requests a minute are the teams', the batch job waits for what is left. " +
+				"And a polite job with a retry budget and no such limit: it takes the quota all the same.",
+			Twins: []string{"s1-reconciled", "s1-peak"},
+			run:   fair,
+		},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure, break and check a cluster"}
-	cmd.AddCommand(newBenchContention(a), newBenchEcho(a))
+	cmd.AddCommand(newBenchContention(a), newBenchStorm(a), newBenchEcho(a))
 	return cmd
 }
 

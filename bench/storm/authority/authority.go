@@ -1,0 +1,151 @@
+package authority
+
+import (
+	"fmt"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/cluster/entry"
+	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/effect"
+)
+
+const (
+	// commitTime is how long an entry takes from its stamp to the answers.
+	commitTime = 2 * time.Millisecond
+	// term is the only one there is.
+	term = 1
+)
+
+// Authority decides.
+type Authority struct {
+	stage   *stage.Stage
+	machine *fsm.Machine
+	decoder entry.Decoder
+	index   uint64
+
+	// gathering are the operations of the next entry, flying says that one is on
+	// its way.
+	gathering []proposal
+	flying    bool
+
+	waiting *queue.Queue
+	// turn numbers the last moment for which the queue was to be looked at.
+	turn uint64
+	// ids numbers leases.
+	ids uint64
+
+	nodes []*node
+	// OnEffect, where set, is told what entries did.
+	OnEffect func(effect.Effect)
+}
+
+// proposal is an operation with who asked.
+type proposal struct {
+	operation *logv1.Operation
+	done      func(*logv1.Result)
+}
+
+// New is a cluster that has formed, with these limits and retry budgets, and so
+// many nodes.
+func New(s *stage.Stage, nodes int, limits *logv1.ApplyLimits) *Authority {
+	a := &Authority{stage: s, machine: fsm.New(), waiting: queue.New(queue.Config{})}
+	a.commit([]*logv1.Operation{
+		{Kind: &logv1.Operation_Form{Form: &logv1.Form{ClusterId: "00000000000000000000000000000000"}}},
+		{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: limits}},
+	}, a.stamp())
+	terms := make(map[string]*queue.Terms)
+	for _, l := range limits.GetLimits() {
+		terms[l.GetName()] = termsOf(l)
+	}
+	a.waiting.Configure(s.Real(), terms)
+	for i := range nodes {
+		a.nodes = append(a.nodes, newNode(a, i))
+	}
+	return a
+}
+
+// Machine is the state machine, for looking at.
+func (a *Authority) Machine() *fsm.Machine { return a.machine }
+
+// Waiting is how many wait in the queue.
+func (a *Authority) Waiting() int { return a.waiting.Len() }
+
+// NewID is a lease id that nobody has had.
+func (a *Authority) NewID() []byte {
+	a.ids++
+	return fmt.Appendf(nil, "%016x", a.ids)
+}
+
+func (a *Authority) stamp() int64 { return int64(a.stage.Real()) }
+
+// propose puts an operation into the next entry. done may be nil.
+func (a *Authority) propose(op *logv1.Operation, done func(*logv1.Result)) {
+	a.gathering = append(a.gathering, proposal{op, done})
+	if !a.flying {
+		a.flying = true
+		// What is asked at the same moment gets into the same entry.
+		a.stage.At(nil, 0, a.send)
+	}
+}
+
+// send stamps what has gathered, and applies it when it has committed.
+func (a *Authority) send() {
+	batch := a.gathering
+	a.gathering = nil
+	operations := make([]*logv1.Operation, len(batch))
+	for i := range batch {
+		operations[i] = batch[i].operation
+	}
+	stamp := a.stamp()
+	a.stage.At(nil, commitTime, func() {
+		results := a.commit(operations, stamp)
+		if len(a.gathering) > 0 {
+			a.stage.At(nil, 0, a.send)
+		} else {
+			a.flying = false
+		}
+		for i := range batch {
+			if batch[i].done != nil {
+				batch[i].done(results[i])
+			}
+		}
+	})
+}
+
+// commit applies an entry, as the bytes that a log would have. A bench that
+// proposes what can't be read or is refused is wrong, and stops.
+func (a *Authority) commit(operations []*logv1.Operation, stamp int64) []*logv1.Result {
+	packed, err := entry.Encode(&logv1.Entry{Stamp: stamp, Wall: stamp, Term: term, Operations: operations})
+	if err != nil {
+		panic(fmt.Sprintf("encode entry: %v", err))
+	}
+	decoded, err := a.decoder.Decode(packed, term)
+	if err != nil {
+		panic(fmt.Sprintf("decode entry: %v", err))
+	}
+	a.index++
+	results, effects := a.machine.Apply(a.index, decoded)
+	for i, r := range results {
+		if refused := r.GetRefusal(); refused != nil {
+			panic(fmt.Sprintf("operation %v: %s: %s", operations[i], refused.GetField(), refused.GetMessage()))
+		}
+		if report := decoded.GetOperations()[i].GetReportRetries(); report != nil {
+			for _, n := range a.nodes {
+				n.desk.Counter.Applied(report)
+			}
+		}
+	}
+	for _, e := range effects {
+		a.saw(e)
+	}
+	return results
+}
+
+func (a *Authority) saw(e effect.Effect) {
+	if a.OnEffect != nil {
+		a.OnEffect(e)
+	}
+}
