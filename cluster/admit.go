@@ -48,7 +48,7 @@ type pendingOwner Pending
 func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	p := (*Pending)(o)
 	if acquire := p.Operation.GetAcquire(); acquire != nil {
-		p.node.finishRetry(p, result, err)
+		p.node.budgets.Finished(acquire, &p.ruling, result.GetAcquire(), MayHaveHappened(err))
 		if decided := result.GetAcquire(); decided != nil {
 			p.node.metrics.Decided(acquire, decided, time.Since(p.arrived))
 		}
@@ -65,7 +65,7 @@ func (n *Node) Submit(p *Pending) {
 		p.Deadline = last
 	}
 	p.item = door.Item{Operation: p.Operation, Deadline: p.Deadline, Owner: (*pendingOwner)(p)}
-	if denied := n.refusedRetry(p); denied != nil {
+	if denied := n.budgets.Refused(p.Operation.GetAcquire(), p.Attempt, &p.ruling); denied != nil {
 		p.item.Owner.Answer(denied, nil)
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/budget"
 	"github.com/quorlease/quorlease/cluster/calm"
 	"github.com/quorlease/quorlease/cluster/clock"
 	"github.com/quorlease/quorlease/cluster/config"
@@ -63,7 +64,7 @@ type Node struct {
 	metrics   *metrics.Set
 	events    *events.Ring
 	fsm       *raftFSM
-	desk      *retries.Desk
+	budgets   *budget.Office
 	door      *door.Door
 	proposer  *proposer
 	forwarder *forward.Forwarder
@@ -177,8 +178,8 @@ func (n *Node) openIdentity() error {
 		return err
 	}
 	n.identity, n.id = dir, raft.ServerID(dir.RaftID())
-	n.desk = retries.NewDesk(dir.RaftID())
-	n.fsm.desk = n.desk
+	n.fsm.desk = retries.NewDesk(dir.RaftID())
+	n.budgets = n.newBudgets(n.fsm.desk)
 	return nil
 }
 
@@ -245,7 +246,8 @@ func (n *Node) startLoops() {
 	n.early.Go(func() { n.reads.Run(n.closing) })
 	n.early.Go(func() { n.watchLeader(n.closing) })
 	n.early.Go(func() { n.keepAnnounced(n.closing) })
-	n.early.Go(func() { n.keepReported(n.closing) })
+	n.early.Go(func() { n.budgets.KeepReported(n.closing) })
+	n.early.Go(func() { n.budgets.KeepWarned(n.closing) })
 	n.loops.Go(func() { n.keepSnapshots(n.halt) })
 	if n.config.Registerer != nil {
 		n.early.Go(func() {

@@ -96,7 +96,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	now, revision := f.machine.Now(), f.machine.Revision()
 	for _, op := range e.GetOperations() {
 		if report := op.GetReportRetries(); report != nil {
-			f.desk.Counter.Applied(report)
+			f.desk.Applied(report)
 		}
 	}
 	f.mu.Unlock()

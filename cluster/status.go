@@ -141,6 +141,11 @@ func (n *Node) addGauges() {
 			return float64(count)
 		})
 	}
+	n.metrics.Gauge("quorlease_retry_fraction_top",
+		"The largest part of a client's requests in its retry budget's window that were retries, 0 to 1.",
+		func() float64 { return float64(n.budgets.Tops().Fraction) / 1e6 })
+	n.metrics.Gauge("quorlease_clients_over_budget", "Clients whose retry budget is spent.",
+		func() float64 { return float64(n.budgets.Tops().Over) })
 	n.metrics.Gauge("quorlease_follower_lag_entries",
 		"At the leader, how many entries the slowest member that answers is behind.", n.lag)
 	n.metrics.Gauge("quorlease_disk_free_bytes", "Free space on the disk of the data directory.", func() float64 {

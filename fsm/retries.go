@@ -81,6 +81,15 @@ func (m *Machine) ClientCounts(now bucket.Instant, name string) (total, retries 
 // KnowsClient says whether anything is kept of a client.
 func (m *Machine) KnowsClient(name string) bool { return m.state.FindClient(name) != nil }
 
+// Fault is the commonest error that was reported for a client in its window.
+func (m *Machine) Fault(now bucket.Instant, name string) tally.Fault {
+	c := m.state.FindClient(name)
+	if c == nil {
+		return tally.Fault{}
+	}
+	return c.Tally.Commonest(max(now, m.state.Now))
+}
+
 // SliceOf is the length of the slices in which a client is counted, whether or not
 // a retry budget fits it.
 func (m *Machine) SliceOf(name string) time.Duration { return m.state.SliceOf(name) }

@@ -29,6 +29,9 @@ const (
 	FollowerLagging Kind = "FollowerLagging"
 	DiskLow         Kind = "DiskLow"
 	DiskStalled     Kind = "DiskStalled"
+
+	ClientRetryWarning Kind = "ClientRetryWarning"
+	ClientOverBudget   Kind = "ClientOverBudget"
 )
 
 // Severity says who has to look.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/warn"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/retry"
@@ -22,7 +23,9 @@ const freesKept = 1024
 type Desk struct {
 	// Counter counts what the desk admits.
 	Counter *Counter
-	waits   *Waits
+	// Suspects are the clients of which warnings may have to be given.
+	Suspects *warn.Suspects
+	waits    *Waits
 
 	mu sync.Mutex
 	// frees remembers when a refused client's window lets it through: in a storm
@@ -42,8 +45,8 @@ func NewDesk(node string) *Desk {
 	// crypto/rand.Read never fails: it ends the program instead.
 	_, _ = rand.Read(b[:])
 	return &Desk{
-		Counter: New(Config{Node: node, Boot: binary.LittleEndian.Uint64(b[:])}),
-		waits:   NewWaits(0), frees: make(map[string]frees),
+		Counter:  New(Config{Node: node, Boot: binary.LittleEndian.Uint64(b[:])}),
+		Suspects: warn.NewSuspects(), waits: NewWaits(0), frees: make(map[string]frees),
 	}
 }
 
@@ -97,6 +100,7 @@ func (d *Desk) Decide(m *fsm.Machine, ask Ask) Ruling {
 		denial.Reason = logv1.Reason_REASON_ATTEMPTS
 	case Budget:
 		denial.FreesIn = int64(d.freesAt(m, ask, rule) - ask.Now)
+		d.Suspects.Nudge()
 	case Admit, PartUsedUp:
 	}
 	if lenient {
@@ -189,6 +193,22 @@ func (d *Desk) freesAt(m *fsm.Machine, ask Ask, rule retry.Rule) bucket.Instant 
 	return at
 }
 
+// Applied takes a report of any node that the node's replica has just applied.
+// The caller holds the lock that covers applying an entry.
+func (d *Desk) Applied(report *logv1.ReportRetries) {
+	d.Counter.Applied(report)
+	for _, s := range report.GetSlices() {
+		if s.GetRetries() > 0 {
+			d.Suspects.Add(s.GetClient())
+		}
+	}
+}
+
 // Restored compares what is kept with a replica that a snapshot replaced. The
 // caller holds the lock that also covers applying an entry.
-func (d *Desk) Restored(m *fsm.Machine) { d.Counter.Reconcile(m) }
+func (d *Desk) Restored(m *fsm.Machine) {
+	d.Counter.Reconcile(m)
+	for client := range m.Retrying() {
+		d.Suspects.Add(client)
+	}
+}

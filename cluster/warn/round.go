@@ -1,0 +1,108 @@
+package warn
+
+import (
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+)
+
+// Rounds looks at the suspects, over and over. One caller at a time.
+type Rounds struct {
+	suspects *Suspects
+	watch    Watch
+	names    []string
+	seen     []Standing
+}
+
+// Tops is what a round has found, for metrics.
+type Tops struct {
+	// Fraction is the largest part of a client's requests that were retries, in
+	// parts per million, among clients whose budget counts them. Over is how many
+	// clients are over their budget.
+	Fraction int64
+	Over     int
+}
+
+// NewRounds returns rounds that have looked at nobody.
+func NewRounds(suspects *Suspects) *Rounds { return &Rounds{suspects: suspects} }
+
+// chunk is how many clients are looked at before entries may be applied again:
+// a hundred take about a quarter of a millisecond.
+const chunk = 100
+
+// Look looks at every suspect and returns what has changed and what was found.
+// view runs its argument with the machine and authority time, while no entry is
+// applied. at is a steady clock.
+func (r *Rounds) Look(at time.Duration, view func(func(*fsm.Machine, bucket.Instant))) ([]Change, Tops) {
+	r.names = r.suspects.List(r.names[:0])
+	var changes []Change
+	var tops Tops
+	for names := r.names; len(names) > 0; {
+		some := names[:min(chunk, len(names))]
+		names = names[len(some):]
+		r.seen = r.seen[:0]
+		view(func(m *fsm.Machine, now bucket.Instant) {
+			for _, name := range some {
+				r.seen = append(r.seen, r.standing(m, now, name))
+			}
+		})
+		for _, s := range r.seen {
+			tops.add(s)
+			changes = append(changes, r.watch.See(at, s)...)
+		}
+	}
+	clear(r.names)
+	return changes, tops
+}
+
+// standing is how one client stands. One that has no retries any more is no
+// suspect, unless something of it is not over. It is dropped under the lock
+// under which others are added, so that none is lost.
+func (r *Rounds) standing(m *fsm.Machine, now bucket.Instant, name string) Standing {
+	total, retries := m.ClientCounts(now, name)
+	if retries == 0 && !r.watch.Watches(name) {
+		r.suspects.Drop(name)
+		return Standing{Client: name}
+	}
+	budget := m.BudgetFor(name)
+	s := Standing{Client: name, Total: total, Retries: retries}
+	switch budget.GetMode() {
+	case logv1.Mode_MODE_ENFORCE, logv1.Mode_MODE_WARN:
+	case logv1.Mode_MODE_OFF:
+		return s
+	case logv1.Mode_MODE_SHADOW:
+		// It is seen in the figures, and nobody is told.
+		s.silent = true
+	}
+	if budget == nil {
+		return s
+	}
+	rule := fsm.RuleOf(budget)
+	s.counts = total > rule.MinRequests
+	s.Window, s.WarnFraction = rule.Window, budget.GetWarnFraction()
+	s.WarnFor = time.Duration(budget.GetWarnFor())
+	s.Over = rule.Over(total, retries)
+	s.Above = s.WarnFraction > 0 && rule.Above(total, retries, s.WarnFraction)
+	s.Enforced = budget.GetMode() == logv1.Mode_MODE_ENFORCE
+	if s.Over || s.Above {
+		s.Error = m.Fault(now, name).Text
+	}
+	return s
+}
+
+func (t *Tops) add(s Standing) {
+	if s.Over {
+		t.Over++
+	}
+	if s.counts && s.Retries <= s.Total {
+		// Counts of a window are below 2^50: a million of them would overflow, and
+		// then it is exact enough to divide first.
+		ppm := s.Retries * 1_000_000 / s.Total
+		if s.Retries > 1<<42 {
+			ppm = s.Retries / (s.Total / 1_000_000)
+		}
+		t.Fraction = max(t.Fraction, ppm)
+	}
+}

@@ -1,0 +1,187 @@
+// Package warn says once when a client is on its way to lose its retry budget,
+// once when it has lost it, and once when each of it is over.
+//
+// Every node watches its own replica, and says what it sees in its own events.
+// Nothing is handed over when the leader changes, and a reader of one node hears
+// of each crossing once.
+//
+// What is *not* here: which clients to look at, how often, and where it is said.
+// The package is pure: no clock, no lock, no goroutine.
+package warn
+
+import (
+	"fmt"
+	"time"
+)
+
+// Calm is for how long a client has to be below before it is over: one that
+// hovers is one incident, not hundreds.
+const Calm = 10 * time.Second
+
+// Standing is how one client stands now.
+type Standing struct {
+	Client string
+	// Retries of Total requests in the Window were retries.
+	Total, Retries int64
+	Window         time.Duration
+	// Above: they are more than WarnFraction, in hundredths of a percent, of which
+	// is warned after WarnFor.
+	Above        bool
+	WarnFraction int64
+	WarnFor      time.Duration
+	// Over: the budget refuses, or would where it is not enforced.
+	Over     bool
+	Enforced bool
+	// Error is the commonest one that was reported. It may be empty.
+	Error string
+	// counts: there are enough requests for the fraction to count. silent: the
+	// client is in the figures, and nobody is told of it.
+	counts, silent bool
+}
+
+// Kind says what begins or ends.
+type Kind int
+
+// The kinds.
+const (
+	// Warning: above the fraction that warns, for as long as that takes.
+	Warning Kind = iota + 1
+	// Over: the budget is spent.
+	Over
+)
+
+// Change is a beginning or an end.
+type Change struct {
+	Kind Kind
+	// Ended: it is over.
+	Ended bool
+	Standing
+}
+
+// Watch remembers who was above, and since when. The zero Watch has seen nobody.
+type Watch struct {
+	clients map[string]*watched
+}
+
+// watched is a client that is above or over, or was within Calm.
+type watched struct {
+	warning, over crossing
+}
+
+// crossing is one line and how long it has been crossed.
+type crossing struct {
+	// since is when it was crossed, if above; else when the client fell below it.
+	since time.Duration
+	above bool
+	said  bool
+}
+
+// see takes a look and says whether something begins or ends.
+func (c *crossing) see(at time.Duration, above bool, after time.Duration) (begins, ends bool) {
+	if above != c.above {
+		c.above, c.since = above, at
+	}
+	switch {
+	case above && !c.said && at-c.since >= after:
+		c.said = true
+		return true, false
+	case !above && c.said && at-c.since >= Calm:
+		c.said = false
+		return false, true
+	}
+	return false, false
+}
+
+// idle says that forgetting the crossing would change nothing.
+func (c *crossing) idle() bool { return !c.above && !c.said }
+
+// See takes a look at one client and returns what has changed, at most one of
+// each kind. at is a steady clock. A client that no look has seen above or over
+// takes no memory.
+func (w *Watch) See(at time.Duration, s Standing) []Change {
+	if s.silent {
+		s.Above, s.Over = false, false
+	}
+	one := w.clients[s.Client]
+	if one == nil {
+		if !s.Above && !s.Over {
+			return nil
+		}
+		one = &watched{}
+		if w.clients == nil {
+			w.clients = make(map[string]*watched)
+		}
+		w.clients[s.Client] = one
+	}
+	var changes []Change
+	if begins, ends := one.over.see(at, s.Over, 0); begins || ends {
+		changes = append(changes, Change{Over, ends, s})
+	}
+	if begins, ends := one.warning.see(at, s.Above, s.WarnFor); begins || ends {
+		changes = append(changes, Change{Warning, ends, s})
+	}
+	if one.warning.idle() && one.over.idle() {
+		delete(w.clients, s.Client)
+	}
+	return changes
+}
+
+// Watches says whether a client has to be looked at again although it does
+// nothing: something of it is not over.
+func (w *Watch) Watches(client string) bool { return w.clients[client] != nil }
+
+// Len is how many clients are watched.
+func (w *Watch) Len() int { return len(w.clients) }
+
+// Fraction is which part of the requests were retries, as people write it.
+func (s *Standing) Fraction() string {
+	if s.Total <= 0 {
+		return "0%"
+	}
+	// In hundredths of a percent; the counts of a window are far below 2^63 / 10^4.
+	return percent(s.Retries * 10_000 / s.Total)
+}
+
+// percent writes hundredths of a percent, without zeros at the end.
+func percent(hundredths int64) string {
+	whole, part := hundredths/100, hundredths%100
+	switch {
+	case part == 0:
+		return fmt.Sprintf("%d%%", whole)
+	case part%10 == 0:
+		return fmt.Sprintf("%d.%d%%", whole, part/10)
+	default:
+		return fmt.Sprintf("%d.%02d%%", whole, part)
+	}
+}
+
+// Text is the change as a sentence for people: who, how much, over which time,
+// and why.
+func (c *Change) Text() string {
+	text := fmt.Sprintf("%s retry fraction %s", c.Client, c.Fraction())
+	of := fmt.Sprintf("%d of %d requests in %s", c.Retries, c.Total, span(c.Window))
+	switch {
+	case c.Kind == Warning && c.Ended:
+		text += fmt.Sprintf(", no longer above %s: %s", percent(c.WarnFraction), of)
+	case c.Kind == Warning:
+		text += fmt.Sprintf(", above %s for %s: %s", percent(c.WarnFraction), span(c.WarnFor), of)
+	case c.Ended:
+		text += ", within its retry budget again: " + of
+	case c.Enforced:
+		text += ", its retry budget is spent and refuses it: " + of
+	default:
+		text += ", its retry budget is spent and would refuse it: " + of
+	}
+	if c.Error != "" && !c.Ended {
+		text += "; commonest error: " + c.Error
+	}
+	return text
+}
+
+// span writes a time without units that are zero.
+func span(d time.Duration) string {
+	if d >= time.Minute && d%time.Minute == 0 {
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return d.String()
+}
