@@ -1,18 +1,32 @@
 package sim
 
 import (
+	"time"
+
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
 
-// change gives the loose limit other numbers: what is spent of it is not judged,
-// what is debited is.
+// change gives a limit other numbers: what is spent of it is not judged, what is
+// debited is. One that is seldom asked for changes several times in a row.
 func (w *World) change() {
-	limit := proto.CloneOf(w.limit(looseLimit))
+	if w.stage.Chance(2) {
+		w.changeTo(looseLimit, w.stage.Amount(1, 20), w.stage.Amount(5, 30))
+		return
+	}
+	for i := range time.Duration(1 + w.stage.Rand.IntN(4)) {
+		w.stage.At(nil, i*w.stage.Between(100*time.Millisecond, 600*time.Millisecond), func() {
+			w.changeTo(rareLimit, w.stage.Amount(1, 4), w.stage.Amount(2, 20))
+		})
+	}
+}
+
+func (w *World) changeTo(name string, amount, burst int64) {
+	limit := proto.CloneOf(w.limit(name))
 	d := limit.GetDimensions()[0]
-	d.Amount, d.Burst = w.stage.Amount(1, 20), w.stage.Amount(5, 30)
-	w.stage.Trace("limit %s: %d a second, burst %d", limit.GetName(), d.GetAmount(), d.GetBurst())
+	d.Amount, d.Burst = amount, burst
+	w.stage.Trace("limit %s: %d a second, burst %d", name, amount, burst)
 	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{
 		Limits: []*logv1.Limit{limit},
 	}}}

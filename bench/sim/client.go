@@ -40,7 +40,7 @@ func (c *client) act() {
 	if !c.world.busy {
 		return
 	}
-	switch c.world.stage.Rand.IntN(10) {
+	switch c.world.stage.Rand.IntN(14) {
 	case 0, 1, 2:
 		c.untracked()
 	case 3, 4, 5:
@@ -49,6 +49,11 @@ func (c *client) act() {
 		key := fmt.Sprint("k", c.world.stage.Rand.IntN(3))
 		c.tracked(pairLimit, append(charges(pairLimit, key, "requests", c.world.stage.Amount(1, 3)),
 			charges(pairLimit, key, "tokens", c.world.stage.Amount(1, 60))...))
+	case 11:
+		key := fmt.Sprint("r", c.world.stage.Rand.IntN(12))
+		c.tracked(rareLimit, charges(rareLimit, key, "requests", c.world.stage.Amount(1, 12)))
+	case 8, 9, 10:
+		c.tracked(mixedLimit, charges(mixedLimit, "", "requests", c.world.stage.Amount(1, 7)))
 	default:
 		c.tracked(looseLimit, charges(looseLimit, "", "requests", c.world.stage.Amount(1, 5)))
 	}
@@ -121,8 +126,11 @@ func acquire(op *logv1.Acquire) *logv1.Operation {
 // it back, by an operation that may overtake the acquire (T23).
 func (c *client) tracked(limit string, want []*logv1.Charge) {
 	op := &logv1.Acquire{LeaseId: c.nextID("t"), Client: c.name, Track: true, Charges: want}
-	if limit == pairLimit {
+	switch limit {
+	case pairLimit:
 		op.Class = []string{"live", "batch"}[c.world.stage.Rand.IntN(2)]
+	case mixedLimit:
+		op.Class = []string{"live", "batch", "spot"}[c.world.stage.Rand.IntN(3)]
 	}
 	sent := c.clock()
 	done := func(r reply) {

@@ -96,8 +96,8 @@ func (h *holding) giveBack() {
 	h.client.release(h.op.GetLeaseId(), 6)
 }
 
-// settle reports what was used; of the loose limit sometimes more than was
-// granted, which is debt.
+// settle reports what was used; of some limits and classes sometimes more than was
+// granted, which is debt. A class whose guarantee is watched stays inside.
 func (h *holding) settle() {
 	if h.closed {
 		return
@@ -107,7 +107,8 @@ func (h *holding) settle() {
 	op := &logv1.Settle{LeaseId: h.op.GetLeaseId()}
 	for i, charge := range h.op.GetCharges() {
 		used := h.spent[i]
-		if charge.GetLimit() == looseLimit && s.Chance(3) {
+		loose := charge.GetLimit() == looseLimit || charge.GetLimit() == mixedLimit && h.op.GetClass() != "live"
+		if loose && s.Chance(3) {
 			used = charge.GetAmount() + s.Amount(1, 5)
 		}
 		op.Used = append(op.Used, &logv1.Usage{Dimension: charge.GetDimension(), Used: used})

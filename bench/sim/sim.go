@@ -98,25 +98,6 @@ func Run(options Options) *Outcome {
 	}
 }
 
-// settled checks what must be so in the end.
-func (w *World) settled() {
-	for _, n := range w.nodes {
-		switch {
-		case n.replica.Index()+lagMost < w.last:
-			w.judge.Complain("liveness", "%s has applied %d of %d", n.host.Name, n.replica.Index(), w.last)
-		case n.replica.Hash() != n.replica.Recount():
-			w.judge.Complain("G9", "the hash of %s is %016x, the recount %016x", n.host.Name, n.replica.Hash(),
-				n.replica.Recount())
-		}
-	}
-	for _, c := range w.clients {
-		if c.fallback.machine.Away() {
-			w.judge.Complain("liveness", "%s decides by itself %v after the faults", c.name, quietFor)
-		}
-	}
-	w.judge.Reported()
-}
-
 // print sums up the run: what is the same twice was the same all the way.
 func (w *World) print() uint64 {
 	sum := uint64(w.stage.Rand.Int64())

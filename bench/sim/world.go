@@ -20,6 +20,8 @@ const (
 	pairLimit  = "pair"
 	shareLimit = "share"
 	looseLimit = "loose"
+	mixedLimit = "mixed"
+	rareLimit  = "rare"
 )
 
 // clientCount clients share what is shared in equal parts.
@@ -40,6 +42,7 @@ type World struct {
 	recycler *recycler
 	judge    *judge.Judge
 	witness  *witness
+	cutter   *cutter
 	limits   []*logv1.Limit
 	stats    Stats
 
@@ -70,10 +73,19 @@ func newLimits() []*logv1.Limit {
 	share.OnQuorumLoss = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE
 	fallback := int64(bucket.Whole / clientCount)
 	share.FallbackShare = &fallback
+	// All of the rate is guaranteed to somebody, so that what spot owes is paid only
+	// out of what the others can't hold (T18).
+	mixed := limit(mixedLimit, 2*second, requests(6, 9, 12, 1000))
+	mixed.Classes = []*logv1.Class{
+		{Name: "live", Share: 5_000, Burst: 5_000}, {Name: "batch", Share: 5_000, Burst: 2_500}, {Name: "spot"},
+	}
+	// Seldom asked for and changed often: its buckets have several changes to pass.
+	rare := limit(rareLimit, 2*second, requests(2, 10, 0, 10))
+	rare.Keyed = true
 	// The first is the one that T40 changes.
 	return []*logv1.Limit{
 		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
-		limit(looseLimit, 2*second, requests(8, 10, 20, 10)),
+		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare,
 	}
 }
 
@@ -87,6 +99,7 @@ func newWorld(seed uint64, trap Trap) *World {
 	w := &World{trap: trap, stage: stage.New(seed), judge: judge.New(), limits: newLimits()}
 	w.network = w.stage.NewNetwork()
 	w.witness = newWitness(w)
+	w.cutter = &cutter{world: w, replica: newReplica(trap)}
 	w.group = &quorum.Group{
 		Stage: w.stage, Network: w.network, SnapshotEvery: uint64(w.stage.Amount(20, 120)),
 		Broken: func(what string) { w.judge.Complain("model", "%s", what) },
@@ -113,6 +126,10 @@ func newWorld(seed uint64, trap Trap) *World {
 		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
 	}
 	w.judge.Watch(w.limit(shareLimit), "")
+	w.judge.Guarantee(w.limit(mixedLimit), "", "live")
+	for i := range 3 {
+		w.judge.Guarantee(w.limit(pairLimit), fmt.Sprint("k", i), "live")
+	}
 	w.judge.Fallback(w.limit(shareLimit), names, sharePPM)
 	return w
 }
@@ -169,6 +186,7 @@ func (w *World) applied(n *node, c *judge.Committed) {
 		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
 	w.judge.Commit(c)
 	w.witness.see(c)
+	w.cutter.see(c)
 }
 
 // brief shows an entry in a line.

@@ -17,6 +17,9 @@ type debits struct {
 	now     int64
 	limits  []*logv1.Limit
 	buckets map[place]*debit
+	// unseen is the bucket that nobody has asked for yet, by limit and dimension: it
+	// was full when the limit came and passes every change (T14).
+	unseen map[place]*debit
 }
 
 // debit is one bucket. With net(t) the grants so far less what came back, and
@@ -64,13 +67,31 @@ func (d *debits) change(after *logv1.Limit) {
 		}
 	}
 	d.limits = append(kept, after)
+	for _, dimension := range after.GetDimensions() {
+		p := place{limit: after.GetName(), dimension: dimension.GetName()}
+		b := d.unseen[p]
+		if b == nil {
+			b = &debit{since: d.now}
+			d.unseen[p] = b
+			d.configure(p, b)
+		}
+		d.reconfigure(p, b)
+	}
 	// Each is its own: the order does not matter.
 	for p, b := range d.buckets {
 		if p.limit == after.GetName() {
-			b.advance(d.now)
-			d.configure(p, b)
+			d.reconfigure(p, b)
 		}
 	}
+}
+
+// reconfigure takes other numbers from now on. Whoever looks at the interval that
+// begins here finds no more than either burst.
+func (d *debits) reconfigure(p place, b *debit) {
+	b.advance(d.now)
+	b.begin()
+	d.configure(p, b)
+	b.begin()
 }
 
 // configure takes the numbers of the limit now. Rates are per second.
@@ -92,11 +113,20 @@ func (b *debit) advance(now int64) {
 	b.since = now
 }
 
+// begin looks at the interval that begins now.
+func (b *debit) begin() {
+	if begin := b.net - b.gave + b.burst*units; !b.begun || begin < b.least {
+		b.least, b.begun = begin, true
+	}
+}
+
 func (d *debits) bucket(p place) *debit {
 	b := d.buckets[p]
 	if b == nil {
 		b = &debit{since: d.now}
-		d.configure(p, b)
+		if unseen := d.unseen[place{limit: p.limit, dimension: p.dimension}]; unseen != nil {
+			*b = *unseen
+		}
 		d.buckets[p] = b
 	}
 	b.advance(d.now)
@@ -105,10 +135,7 @@ func (d *debits) bucket(p place) *debit {
 
 func (d *debits) grant(op *logv1.Operation, p place, amount int64) {
 	b := d.bucket(p)
-	begin := b.net - b.gave + b.burst*units
-	if !b.begun || begin < b.least {
-		b.least, b.begun = begin, true
-	}
+	b.begin()
 	b.net += amount * units
 	if over := b.net - b.gave - b.least; over > 0 {
 		d.judge.Complain("G1", "%v gave %d billionths of a token too many at authority time %v with %v",

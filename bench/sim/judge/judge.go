@@ -34,13 +34,16 @@ type Judge struct {
 	ledger  ledger
 	clock   clock
 	reports reports
-	hashes  map[uint64]uint64
+
+	guarantees guarantees
+
+	hashes map[uint64]uint64
 }
 
 // New is a judge who has seen nothing.
 func New() *Judge {
 	j := &Judge{hashes: make(map[uint64]uint64)}
-	j.debits = debits{judge: j, buckets: make(map[place]*debit)}
+	j.debits = debits{judge: j, buckets: make(map[place]*debit), unseen: make(map[place]*debit)}
 	j.spent = spent{
 		judge: j, buckets: make(map[place]*spending), local: make(map[string]*spending),
 		incidents: make(map[string]*spending),
@@ -48,6 +51,7 @@ func New() *Judge {
 	j.ledger = ledger{judge: j, records: make(map[string]*record)}
 	j.clock = clock{judge: j}
 	j.reports = reports{judge: j, counts: make(map[report]*count)}
+	j.guarantees = guarantees{judge: j, buckets: make(map[place]*guarantee), leases: make(map[string][]taken)}
 	return j
 }
 
@@ -104,6 +108,7 @@ func (j *Judge) Commit(c *Committed) {
 	for i, op := range c.Entry.GetOperations() {
 		result := c.Results[i]
 		j.debits.take(op, result)
+		j.guarantees.take(int64(c.Now), op, result)
 		j.ledger.committed(c, op, result)
 		if report := op.GetReportAdmitted(); report != nil {
 			j.reports.booked(report, result.GetAdmitted())

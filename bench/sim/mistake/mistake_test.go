@@ -1,0 +1,37 @@
+package mistake_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/quorlease/quorlease/bench/sim/mistake"
+)
+
+// TestTraps: each mistake is caught within 500 seeds, by the rule that it breaks,
+// and without one the same binary finds nothing.
+func TestTraps(t *testing.T) {
+	t.Parallel()
+	program, err := mistake.Build(t.Context(), "../../..", t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := mistake.Run(t.Context(), program, "", "-seeds", "20").CombinedOutput()
+	if err != nil {
+		t.Fatalf("without a mistake: %v\n%s", err, output)
+	}
+	for _, m := range mistake.All() {
+		t.Run(m.Name, func(t *testing.T) {
+			output, err := mistake.Run(t.Context(), program, m.Name, "-seeds", "500", "-tail", "0").CombinedOutput()
+			text := string(output)
+			switch {
+			case err == nil:
+				t.Errorf("not caught within 500 seeds:\n%s", text)
+			case !slices.ContainsFunc(m.Rules, func(rule string) bool { return strings.Contains(text, " "+rule+": ") }):
+				t.Errorf("not caught by any of %v:\n%s", m.Rules, text)
+			default:
+				t.Log(text)
+			}
+		})
+	}
+}
