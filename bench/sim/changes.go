@@ -15,11 +15,26 @@ func (w *World) change() {
 		w.changeTo(looseLimit, w.stage.Amount(1, 20), w.stage.Amount(5, 30))
 		return
 	}
+	w.changeInARow()
+}
+
+func (w *World) changeInARow() {
 	for i := range time.Duration(1 + w.stage.Rand.IntN(4)) {
 		w.stage.At(nil, i*w.stage.Between(100*time.Millisecond, 600*time.Millisecond), func() {
 			w.changeTo(rareLimit, w.stage.Amount(1, 4), w.stage.Amount(2, 20))
 		})
 	}
+}
+
+// keepChanging changes the limit that is seldom asked for, now and then, as long as
+// there are faults.
+func (w *World) keepChanging() {
+	w.stage.At(nil, w.stage.Between(2*time.Second, 8*time.Second), func() {
+		if w.faulty {
+			w.changeInARow()
+		}
+		w.keepChanging()
+	})
 }
 
 func (w *World) changeTo(name string, amount, burst int64) {

@@ -19,7 +19,7 @@ type cutter struct {
 
 func (c *cutter) see(entry *judge.Committed) {
 	c.replica.apply(entry.Index, entry.Entry)
-	if !c.world.stage.Chance(4) {
+	if c.world.trap != None || !c.world.stage.Chance(4) {
 		return
 	}
 	c.serial++

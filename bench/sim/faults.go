@@ -26,6 +26,9 @@ func (w *World) weather() time.Duration {
 	if w.trap == LargerEstimateDrift {
 		kinds = []func(){w.transfer}
 	}
+	if s.Chance(2) {
+		w.keepChanging()
+	}
 	every := s.Between(2*time.Second, 6*time.Second)
 	var next func()
 	next = func() {

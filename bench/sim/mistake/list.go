@@ -12,24 +12,27 @@ func All() []Mistake {
 	return []Mistake{
 		// A bucket passes only the last change of its limit.
 		{"T13", []string{"G1"}, []overlay.Edit{{
-			File: "fsm/lineage/dimension.go",
+			File: "fsm/lineage/carry.go",
 			Text: `	for i := passed - l.Versions[0].Number + 1; int(i) < len(l.Versions); i++ {
 `, With: `	i := passed - l.Versions[0].Number + 1
 	if mistake("T13") {
 		i = max(i, uint32(len(l.Versions)-1))
 	}
 	for ; int(i) < len(l.Versions); i++ {
-`}}},
+`,
+		}}},
 		// A bucket that was dropped is full under the numbers of now.
 		{"T14", []string{"G1"}, []overlay.Edit{{
 			File: "fsm/lineage/dimension.go",
 			Text: `	d.Pristine = old.Untouched(now)
+	d.take(old, &d.Pristine)
 `, With: `	d.Pristine = old.Untouched(now)
+	d.take(old, &d.Pristine)
 	if mistake("T14") {
 		d.Pristine = d.Shape.Full(now)
-		return
 	}
-`}}},
+`,
+		}}},
 		// What a class used above its grant is taken from the others too.
 		{"T17", []string{"G5"}, []overlay.Edit{in("bucket.go", `	lo, borrow := bits.Sub64(lo, uint64(taken), 0)
 `, `	if mistake("T17") {
