@@ -66,7 +66,7 @@ func lower(limit *logv1.Limit, kind logv1.Signal_Kind, at int64) pace.Pace {
 	a, ramp := limit.GetAdaptive(), time.Duration(limit.GetRamp())
 	p := pace.Pace{Step: a.GetStep() * partUnit, Interval: time.Duration(a.GetInterval())}
 	if a == nil {
-		if ramp == 0 && kind != logv1.Signal_KIND_THROTTLED {
+		if ramp == 0 && (kind != logv1.Signal_KIND_THROTTLED || at < pace.Whole) {
 			ramp = defaultRamp
 		}
 		p.Step, p.Interval = rampStep, (ramp+rampSteps-1)/rampSteps

@@ -89,3 +89,46 @@ func showControl(in *fsm.Inspection) []string {
 	}
 	return []string{fmt.Sprintf("%s, whole at %v: %q by %q", line, time.Duration(c.Pace.WholeAt()), c.Reason, c.Client)}
 }
+
+// heard is what a provider said of up to three keys, or that an operator clears one.
+func (w *World) heard() *logv1.Operation {
+	limit := w.limit()
+	if w.Choose(8) == 0 {
+		return Operation(&logv1.Adjust{
+			Limit: limit, Key: w.key(limit), Reason: "why", Change: &logv1.Adjust_Clear{Clear: true},
+		})
+	}
+	op := &logv1.Feedback{Owner: w.owner(), Client: w.client()}
+	for range 1 + w.Choose(3) {
+		limit := w.limit()
+		s := &logv1.Signal{
+			Limit: limit, Key: w.key(limit), Reason: pick(w, "", "slow_down"),
+			Kind: pick(w, logv1.Signal_KIND_THROTTLED, logv1.Signal_KIND_THROTTLED, logv1.Signal_KIND_THROTTLED,
+				logv1.Signal_KIND_ACCELERATION, logv1.Signal_KIND_OVERLOADED, logv1.Signal_KIND_OBSERVED),
+			Wait: int64(pick(w, 0, 0, time.Millisecond, time.Second, 22*time.Second, 10*time.Minute)),
+		}
+		if w.Choose(24) == 0 {
+			s.Kind = logv1.Signal_KIND_SPEND_CAP
+		}
+		if s.GetKind() == logv1.Signal_KIND_OBSERVED || w.Choose(4) == 0 {
+			s.Observed = []*logv1.Observed{{Dimension: w.dimension(), Remaining: int64(w.Choose(12))}}
+		}
+		op.Signals = append(op.Signals, s)
+	}
+	if !w.Tame && w.Choose(32) == 0 {
+		op.Signals[0].Wait = -1
+	}
+	return Operation(op)
+}
+
+// recovery is how a random limit comes back.
+func (w *World) recovery(limit *logv1.Limit) {
+	limit.Ramp = int64(pick(w, 0, time.Millisecond, 10*time.Second, time.Minute, 7*time.Minute+1))
+	if w.Choose(3) == 0 {
+		limit.Adaptive = &logv1.Adaptive{
+			Decrease: int64(pick(w, 1, 3_000, 5_000, 9_999)), Step: int64(pick(w, 1, 777, 1_000, 10_000)),
+			Interval: int64(pick(w, time.Millisecond, time.Second, 10*time.Second)),
+			Floor:    int64(pick(w, 1, 500, 10_000)),
+		}
+	}
+}

@@ -17,8 +17,10 @@ type World struct {
 	// Tame leaves out what is wrong on purpose, and what may break the debit
 	// bound: adjustments and usage above the estimate.
 	Tame bool
-	now  time.Duration
-	seq  uint64
+	// Feedback mixes in what providers say, and limits that ramp or adapt.
+	Feedback bool
+	now      time.Duration
+	seq      uint64
 }
 
 // Seeded is a world from a seed: the same one on every architecture, which
@@ -69,6 +71,9 @@ func (w *World) Entry() *logv1.Entry {
 
 // Operation is a random operation.
 func (w *World) Operation() *logv1.Operation {
+	if w.Feedback && w.Choose(6) == 0 {
+		return w.heard()
+	}
 	switch w.Choose(17) {
 	case 0, 1, 2, 3, 4:
 		return Operation(w.acquire())
@@ -235,6 +240,9 @@ func (w *World) applyLimits() *logv1.ApplyLimits {
 func (w *World) configure(name string) *logv1.Limit {
 	limit := Limit(name)
 	limit.Keyed = name >= "l2"
+	if w.Feedback {
+		w.recovery(limit)
+	}
 	if !w.Tame && w.Choose(16) == 0 {
 		limit.Keyed = !limit.Keyed
 	}
