@@ -12,9 +12,6 @@ func (l *Lineage) Pass(key string, held []Held, passed uint32) []Held {
 	return held
 }
 
-// Carry is Pass for a key without an override.
-func (l *Lineage) Carry(held []Held, passed uint32) []Held { return l.Pass("", held, passed) }
-
 // carry takes what a key holds from one variant to another. In a new window its
 // dimensions are others, so that its buckets are the pristine ones, and leases of
 // before don't return to them.

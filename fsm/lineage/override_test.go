@@ -345,3 +345,33 @@ func TestRemovedOverridesAreBounded(t *testing.T) {
 	}
 	t.Error("ten thousand overrides are remembered")
 }
+
+// TestRemovedDimensionsWaitForTheSlowestKey: a dimension is remembered until the
+// buckets of every key are full, also of those that an override makes slow.
+func TestRemovedDimensionsWaitForTheSlowestKey(t *testing.T) {
+	t.Parallel()
+	limit := func(names ...string) *logv1.Limit {
+		l := &logv1.Limit{Name: "api", Keyed: true, Target: 10_000, Lease: int64(time.Second), MaxKeys: 1}
+		slow := &logv1.Override{Value: "slow"}
+		for _, name := range names {
+			l.Dimensions = append(l.Dimensions, &logv1.Dimension{Name: name, Amount: 1, Interval: int64(time.Second), Burst: 10})
+			slow.Dimensions = append(slow.Dimensions, &logv1.Dimension{Name: name, Amount: 1, Interval: int64(time.Hour), Burst: 40})
+		}
+		l.Overrides = []*logv1.Override{slow}
+		return l
+	}
+	l, err := lineage.New(1, limit("requests", "tokens"), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = l.Change(limit("requests"), 0); err != nil {
+		t.Fatal(err)
+	}
+	full := bucket.Instant(40 * time.Hour)
+	if at := l.ForgetAt(); at != full {
+		t.Errorf("forgotten at %v, want %v", time.Duration(at), time.Duration(full))
+	}
+	if l = l.Forget(full); len(l.Now().Dimensions) != 1 || len(l.Now().For("slow").Dimensions) != 1 {
+		t.Errorf("%d dimensions are left, want 1", len(l.Now().Dimensions))
+	}
+}
