@@ -55,6 +55,9 @@ const (
 	Unique          Measure = "unique_done"
 	Executed        Measure = "executed"
 	Duplicates      Measure = "duplicates_executed"
+	Coalesced       Measure = "coalesced"
+	Drained         Measure = "drained_s"
+	InFlight        Measure = "in_flight_gate_4"
 	OthersP95       Measure = "others_p95_s"
 	OthersP99       Measure = "others_p99_s"
 	QueueMost       Measure = "queue_peak"
@@ -118,6 +121,9 @@ var names = map[Measure]struct{ name, unit string }{
 	Unique:          {"different jobs done", ""},
 	Executed:        {"jobs executed", ""},
 	Duplicates:      {"of them for the second time", ""},
+	Coalesced:       {"jobs that were another's, and waited for it", ""},
+	Drained:         {"import done after", "s"},
+	InFlight:        {"most calls in flight behind a gate of 4", ""},
 	OthersP95:       {"other tenants served within, p95", "s"},
 	OthersP99:       {"other tenants served within, p99", "s"},
 	QueueMost:       {"longest queue", ""},

@@ -24,6 +24,9 @@ type Ask struct {
 // Answer is what became of an acquire.
 type Answer struct {
 	Granted bool
+	// Repeated says that the lease id was granted before: the work is somebody
+	// else's.
+	Repeated bool
 	// Denial is the one that is waited for longest, with a reason. Nil where it was
 	// granted.
 	Denial *logv1.Denial
@@ -40,7 +43,8 @@ func (a *Authority) Acquire(ask *Ask) {
 		if a.waiting.Busy(at, ask.Operation.GetClass()) {
 			status := a.waiting.Status(ask.arrived, at, ask.Operation.GetClass(), costsAt(ask.Operation, at))
 			a.line(ask, &logv1.Denial{
-				Reason: logv1.Reason_REASON_RATE, Limit: at.Limit, Key: at.Key, RetryAfter: int64(status.ETA),
+				Reason: logv1.Reason_REASON_RATE, Limit: at.Limit, Key: at.Key,
+				RetryAfter: int64(max(status.ETA, time.Millisecond)),
 			})
 			return
 		}
@@ -74,7 +78,7 @@ func (a *Authority) try(ask *Ask, landed func(granted bool, wait time.Duration))
 			if landed != nil {
 				landed(true, 0)
 			}
-			ask.Done(Answer{Granted: true, Waited: a.stage.Real() - ask.arrived})
+			ask.Done(Answer{Granted: true, Repeated: result.GetRepeated(), Waited: a.stage.Real() - ask.arrived})
 			return
 		}
 		first := result.GetDenials()[0]
