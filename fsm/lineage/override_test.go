@@ -354,8 +354,11 @@ func TestRemovedDimensionsWaitForTheSlowestKey(t *testing.T) {
 		l := &logv1.Limit{Name: "api", Keyed: true, Target: 10_000, Lease: int64(time.Second), MaxKeys: 1}
 		slow := &logv1.Override{Value: "slow"}
 		for _, name := range names {
-			l.Dimensions = append(l.Dimensions, &logv1.Dimension{Name: name, Amount: 1, Interval: int64(time.Second), Burst: 10})
-			slow.Dimensions = append(slow.Dimensions, &logv1.Dimension{Name: name, Amount: 1, Interval: int64(time.Hour), Burst: 40})
+			d := &logv1.Dimension{Name: name, Amount: 1, Interval: int64(time.Second), Burst: 10}
+			l.Dimensions = append(l.Dimensions, d)
+			d = proto.CloneOf(d)
+			d.Interval, d.Burst = int64(time.Hour), 40
+			slow.Dimensions = append(slow.Dimensions, d)
 		}
 		l.Overrides = []*logv1.Override{slow}
 		return l
