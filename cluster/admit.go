@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -23,8 +24,8 @@ type Pending struct {
 	// Attempt is how many retries were made before for this piece of work. It
 	// decides for acquires only.
 	Attempt uint32
-	// Deadline is when the caller stops waiting. Zero, or later than MaxWait
-	// from now, means MaxWait from now.
+	// Deadline is when the caller stops waiting. Zero, or later than MaxWait and the
+	// node's own from now, means those from now.
 	Deadline time.Time
 	// MaxWait is how long an acquire may wait in the leader's queue. 0: not at all.
 	MaxWait time.Duration
@@ -47,6 +48,9 @@ type pendingOwner Pending
 // Answer implements door.Owner: it counts the answer and passes it on.
 func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	p := (*Pending)(o)
+	if err != nil && p.item.Doubtful && !MayHaveHappened(err) {
+		err = fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
+	}
 	if acquire := p.Operation.GetAcquire(); acquire != nil {
 		p.node.budgets.Finished(acquire, &p.ruling, result.GetAcquire(), MayHaveHappened(err))
 		if decided := result.GetAcquire(); decided != nil {
@@ -61,16 +65,23 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 // exactly once; see MayHaveHappened for what its error says.
 func (n *Node) Submit(p *Pending) {
 	p.node, p.arrived = n, time.Now()
-	if last := p.arrived.Add(n.config.MaxWait); p.Deadline.IsZero() || p.Deadline.After(last) {
+	last := p.arrived.Add(n.config.MaxWait + min(p.MaxWait, waitMax))
+	if p.Deadline.IsZero() || p.Deadline.After(last) {
 		p.Deadline = last
 	}
-	p.item = door.Item{Operation: p.Operation, Deadline: p.Deadline, Owner: (*pendingOwner)(p)}
+	p.item = door.Item{
+		Operation: p.Operation, Deadline: p.Deadline, Owner: (*pendingOwner)(p),
+		MaxWait: max(0, p.MaxWait), Since: p.arrived,
+	}
 	if denied := n.budgets.Refused(p.Operation.GetAcquire(), p.Attempt, &p.ruling); denied != nil {
 		p.item.Owner.Answer(denied, nil)
 		return
 	}
 	n.enter(&p.item)
 }
+
+// waitMax is the longest that any acquire waits in the queue.
+const waitMax = time.Hour
 
 // enter lets an item in, of this node's callers or of another node's.
 func (n *Node) enter(it *door.Item) {
@@ -97,7 +108,7 @@ const hopsMax = 3
 
 // route hands a waiting item to the leader: this node, or another.
 func (n *Node) route(it *door.Item) {
-	if n.proposer.enqueue(it) {
+	if n.waiting.Take(it) || n.proposer.enqueue(it) {
 		return
 	}
 	if it.Relayed {
@@ -108,7 +119,9 @@ func (n *Node) route(it *door.Item) {
 	if it.Hops <= hopsMax && n.forwarder.Enqueue(it) {
 		return
 	}
-	n.door.Answer(it, nil, n.leaderless())
+	if !n.waiting.Hold(it) {
+		n.door.Answer(it, nil, n.leaderless())
+	}
 }
 
 // reroute sends a claimed item that certainly was not proposed on its way again.

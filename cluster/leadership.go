@@ -42,6 +42,7 @@ func (n *Node) watchLeadership(stop <-chan struct{}) {
 func (n *Node) lose() {
 	n.clock.Follow()
 	n.proposer.drop()
+	n.waiting.Drop()
 	n.metrics.Leads(false)
 }
 
@@ -85,6 +86,7 @@ func (n *Node) gain(stop <-chan struct{}) {
 func (n *Node) serve(term uint64) {
 	n.clock.Lead()
 	n.proposer.serve(term)
+	n.waiting.Lead()
 	n.metrics.Leads(true)
 	n.logger.Info("leadership gained", "term", term)
 	n.announcer.nudge()

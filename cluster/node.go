@@ -28,6 +28,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/probe"
 	"github.com/quorlease/quorlease/cluster/reads"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/waiting"
 	"github.com/quorlease/quorlease/cluster/wire"
 )
 
@@ -66,6 +67,7 @@ type Node struct {
 	fsm       *raftFSM
 	budgets   *budget.Office
 	door      *door.Door
+	waiting   *waiting.Desk
 	proposer  *proposer
 	forwarder *forward.Forwarder
 	reads     *reads.Reads
@@ -151,8 +153,12 @@ func newNode(c Config) *Node {
 	}
 	n.logger = n.logger.Named("cluster").With("node", c.ID)
 	n.clock = clock.New(c.Elapsed)
-	n.door = door.New(c.MaxPending)
+	n.door = door.New(c.MaxPending, c.MaxQueued)
 	n.proposer = newProposer(n)
+	n.waiting = waiting.New(waiting.Config{
+		Door: n.door, View: n.view, Propose: n.proposer.enqueue, Reroute: n.reroute, Leaderless: n.leaderless,
+		Elapsed: n.clock.Elapsed, FlightMax: c.MaxWait, Bounds: c.QueueBounds(),
+	})
 	n.forwarder = forward.New(forward.Config{
 		Door: n.door, Leader: n.otherLeader, Reroute: n.reroute, QueueMax: 2 * c.MaxPending,
 		Client: func(address string) (peerv1.PeerClient, error) { return n.peers.Client(address) },
@@ -237,6 +243,7 @@ func (n *Node) openMetrics() error {
 func (n *Node) startLoops() {
 	n.loops.Go(func() { n.door.Sweep(n.halt) })
 	n.loops.Go(func() { n.proposer.run(n.halt) })
+	n.loops.Go(func() { n.waiting.Run(n.halt) })
 	n.loops.Go(func() { n.watchLeadership(n.halt) })
 	n.prober.Start()
 	if n.identity.Record().ClusterID != "" {

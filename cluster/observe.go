@@ -5,9 +5,11 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
+	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/effect"
 )
@@ -27,20 +29,28 @@ func (n *Node) observe(s step) {
 		}
 	}
 	if limitsChanged {
-		n.fsm.view(n.configureMetrics)
+		var limits []*logv1.Limit
+		n.fsm.view(func(m *fsm.Machine) { limits, _ = m.Limits("") })
+		n.configure(limits)
 	}
+	n.waiting.Applied(s.results, s.effects)
 }
 
-// configureMetrics tells the metrics which limits there are.
-func (n *Node) configureMetrics(m *fsm.Machine) {
-	limits, _ := m.Limits("")
+// configure tells those who need to know which limits there are.
+func (n *Node) configure(limits []*logv1.Limit) {
 	n.metrics.Configure(limits)
+	n.waiting.Configure(limits)
 }
+
+// Queues shows what waits at a key of a limit, by class. It is the leader's
+// memory: another node knows of none.
+func (n *Node) Queues(limit, key string) []queue.ClassState { return n.waiting.State(limit, key) }
 
 // restored notes what a snapshot skipped.
 func (n *Node) restored(m *fsm.Machine) {
 	n.events.Restored(m.Index())
-	n.configureMetrics(m)
+	limits, _ := m.Limits("")
+	n.configure(limits)
 	clear(n.announced)
 	for _, record := range m.Nodes() {
 		n.announced[record.GetRaftId()] = true

@@ -83,15 +83,15 @@ func (p *proposer) term() uint64 {
 	return p.mu.term
 }
 
-// enqueue takes it for the next entry. It returns false when this node does not
-// serve as the leader.
-func (p *proposer) enqueue(it *door.Item) bool {
+// enqueue takes items for the next entry, one right behind the other. It returns
+// false, and takes none, when this node does not serve as the leader.
+func (p *proposer) enqueue(items ...*door.Item) bool {
 	p.mu.Lock()
 	if p.mu.term == 0 {
 		p.mu.Unlock()
 		return false
 	}
-	p.mu.queue = append(p.mu.queue, it)
+	p.mu.queue = append(p.mu.queue, items...)
 	if len(p.mu.queue) > 2*p.node.config.MaxPending {
 		p.purgeLocked()
 	}

@@ -57,6 +57,7 @@ type raftFSM struct {
 type step struct {
 	index   uint64
 	wall    time.Time
+	results []*logv1.Result
 	effects []effect.Effect
 }
 
@@ -104,9 +105,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	f.clock.SetApplied(now)
 	f.sinceSnapshot.Add(int64(len(log.Data)))
 	f.metrics.Applied(time.Since(start))
-	if len(effects) > 0 {
-		f.onStep(step{index: log.Index, wall: time.Unix(0, e.GetWall()), effects: effects})
-	}
+	f.onStep(step{index: log.Index, wall: time.Unix(0, e.GetWall()), results: results, effects: effects})
 	f.reached.Advance(log.Index)
 	return &applied{results: results}
 }

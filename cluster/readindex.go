@@ -31,8 +31,13 @@ func (n *Node) View(ctx context.Context, stale bool, read func(*fsm.Machine, buc
 			return fmt.Errorf("wait for entry %d: %w", index, err)
 		}
 	}
-	n.fsm.view(func(m *fsm.Machine) { read(m, n.fsm.now(m)) })
+	n.view(read)
 	return nil
+}
+
+// view reads what is here, at once.
+func (n *Node) view(read func(*fsm.Machine, bucket.Instant)) {
+	n.fsm.view(func(m *fsm.Machine) { read(m, n.fsm.now(m)) })
 }
 
 // Revision is that of the limits which this node has applied, 0 before the

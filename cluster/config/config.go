@@ -14,6 +14,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/wire"
 )
 
@@ -65,8 +66,12 @@ type Config struct {
 	// MaxPending bounds the operations that wait for an answer, here and for
 	// other nodes together.
 	MaxPending int
-	// MaxWait bounds how long an operation waits, whatever its caller asks.
+	// MaxWait bounds how long an operation waits for its answer, whatever its caller
+	// asks; the time that an acquire may wait in the queue comes on top.
 	MaxWait time.Duration
+	// MaxQueued bounds the acquires that wait in the queue, here and for other nodes
+	// together, MaxQueuedPerClient those of one client.
+	MaxQueued, MaxQueuedPerClient int
 
 	// Insecure permits plaintext to and from addresses beyond loopback.
 	Insecure bool
@@ -100,7 +105,14 @@ func Default() Config {
 		TrailingLogs:      20480,
 		MaxPending:        16384,
 		MaxWait:           10 * time.Second,
+
+		MaxQueued: 100_000, MaxQueuedPerClient: 20_000,
 	}
+}
+
+// QueueBounds bound the waiting queue.
+func (c *Config) QueueBounds() queue.Config {
+	return queue.Config{Max: c.MaxQueued, ClientMax: c.MaxQueuedPerClient}
 }
 
 // Validate reports every problem, each with the flag, the value and the bound.
@@ -133,6 +145,8 @@ func (c *Config) Validate() error {
 		{"--trailing-logs", int64(min(c.TrailingLogs, math.MaxInt64))},
 		{"MaxPending", int64(c.MaxPending)},
 		{"MaxWait", int64(c.MaxWait)},
+		{"MaxQueued", int64(c.MaxQueued)},
+		{"MaxQueuedPerClient", int64(c.MaxQueuedPerClient)},
 	} {
 		if f.value < 1 {
 			bad("%s %d: must be at least 1", f.name, f.value)

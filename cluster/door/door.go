@@ -29,12 +29,28 @@ type Item struct {
 	Relayed bool
 	// Hops counts how often it was handed to a leader.
 	Hops int
+	// MaxWait is how long an acquire may wait in the leader's queue, from Since on,
+	// when it came to the first node. 0: not at all.
+	MaxWait time.Duration
+	Since   time.Time
+	// Plain is the operation as it came, where Operation was changed on its way; else
+	// nil.
+	Plain *logv1.Operation
+	// Doubtful says that it may have happened already: it was sent again because
+	// that is harmless.
+	Doubtful bool
 	// Seq is its number with the Withdrawer it was claimed for.
 	Seq uint64
 
 	state      state
 	to         Withdrawer
 	prev, next *Item
+}
+
+// Repeatable reports whether it waits and sending it again is harmless: the lease
+// id makes one of both (G4).
+func (it *Item) Repeatable() bool {
+	return it.MaxWait > 0 && it.Operation.GetAcquire().GetTrack()
 }
 
 // Owner is who waits for an item.
@@ -67,16 +83,20 @@ const (
 
 // Door lets items in. There is one goroutine for all deadlines, no timer for
 // each: it looks through what is open every SweepEvery, and sleeps while
-// nothing is. Safe for concurrent use.
+// nothing is. Those that may wait in a queue are apart: there may be many more of
+// them, and they must keep nobody else out. Safe for concurrent use.
 type Door struct {
-	openMax int
+	openMax, patientMax int
 	// armed wakes the sweeper when the first operation comes in.
 	armed chan struct{}
 
 	mu sync.Mutex
-	// list is a ring through all open operations, oldest first.
-	list Item
-	open int
+	// list is a ring through all open operations, oldest first, queued one through
+	// those that have a MaxWait.
+	list, queued  Item
+	open, patient int
+	// soonest is no later than the first deadline in queued.
+	soonest time.Time
 	// closed is what newcomers are refused with.
 	closed error
 }
@@ -84,10 +104,12 @@ type Door struct {
 // SweepEvery is how late an answer to a passed deadline may be.
 const SweepEvery = 10 * time.Millisecond
 
-// New returns a door for at most openMax items at a time.
-func New(openMax int) *Door {
-	d := &Door{openMax: openMax, armed: make(chan struct{}, 1)}
+// New returns a door for at most openMax items at a time, and at most patientMax
+// that have a MaxWait.
+func New(openMax, patientMax int) *Door {
+	d := &Door{openMax: openMax, patientMax: patientMax, armed: make(chan struct{}, 1)}
 	d.list.next, d.list.prev = &d.list, &d.list
+	d.queued.next, d.queued.prev = &d.queued, &d.queued
 	return d
 }
 
@@ -98,20 +120,47 @@ func (d *Door) Admit(it *Item) error {
 	switch {
 	case d.closed != nil:
 		return d.closed
-	case d.open >= d.openMax:
+	case it.MaxWait == 0 && d.open >= d.openMax:
 		return fmt.Errorf("%w: %d are", outcome.ErrOverloaded, d.open)
+	case it.MaxWait > 0 && d.patient >= d.patientMax:
+		return fmt.Errorf("%w: %d are", outcome.ErrOverloaded, d.patient)
 	}
+	d.linkLocked(it)
+	return nil
+}
+
+// Enter lets an item of the node's own in, on behalf of one that is in already,
+// however many are. It returns false once the door is closed.
+func (d *Door) Enter(it *Item) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed != nil {
+		return false
+	}
+	d.linkLocked(it)
+	return true
+}
+
+func (d *Door) linkLocked(it *Item) {
 	it.state = waiting
-	last := d.list.prev
-	last.next, it.prev, it.next, d.list.prev = it, last, &d.list, it
-	d.open++
-	if d.open == 1 {
+	ring := &d.list
+	if it.MaxWait > 0 {
+		ring = &d.queued
+		d.patient++
+		if d.patient == 1 || it.Deadline.Before(d.soonest) {
+			d.soonest = it.Deadline
+		}
+	} else {
+		d.open++
+	}
+	last := ring.prev
+	last.next, it.prev, it.next, ring.prev = it, last, ring, it
+	if d.open+d.patient == 1 {
 		select {
 		case d.armed <- struct{}{}:
 		default:
 		}
 	}
-	return nil
 }
 
 // Claim marks those of ps that still wait as proposed, in order, until take
@@ -151,6 +200,26 @@ func (d *Door) Unclaim(it *Item) bool {
 	return true
 }
 
+// Hold gives a waiting item to a holder, who is told when it ends by its deadline,
+// its caller or the door. It returns false when it has ended.
+func (d *Door) Hold(it *Item, holder Withdrawer) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if it.state != waiting {
+		return false
+	}
+	it.to = holder
+	return true
+}
+
+// Recall ends an item without an answer to its owner, if it certainly was not
+// proposed.
+func (d *Door) Recall(it *Item) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return it.state == waiting && d.takeLocked(it)
+}
+
 // takeLocked unlinks it for its answer, once.
 func (d *Door) takeLocked(it *Item) bool {
 	if it.state != waiting && it.state != proposed {
@@ -159,19 +228,24 @@ func (d *Door) takeLocked(it *Item) bool {
 	it.state, it.to = answered, nil
 	it.prev.next, it.next.prev = it.next, it.prev
 	it.prev, it.next = nil, nil
-	d.open--
+	if it.MaxWait > 0 {
+		d.patient--
+	} else {
+		d.open--
+	}
 	return true
 }
 
-// Answer ends it, unless it has ended. An answer that comes after the deadline
-// is dropped here.
-func (d *Door) Answer(it *Item, result *logv1.Result, err error) {
+// Answer ends it, unless it has ended; then it returns false. An answer that
+// comes after the deadline is dropped here.
+func (d *Door) Answer(it *Item, result *logv1.Result, err error) bool {
 	d.mu.Lock()
 	mine := d.takeLocked(it)
 	d.mu.Unlock()
 	if mine {
 		it.Owner.Answer(result, err)
 	}
+	return mine
 }
 
 // AnswerAll ends every operation of one entry under one lock, by position.
@@ -211,7 +285,7 @@ func (d *Door) Cancel(it *Item) {
 // expire ends every operation whose deadline is not after now, and reports
 // whether any is left open.
 func (d *Door) expire(now time.Time) bool {
-	return d.end(func(it *Item) error {
+	late := func(it *Item) error {
 		switch {
 		case now.Before(it.Deadline):
 			return nil
@@ -220,7 +294,14 @@ func (d *Door) expire(now time.Time) bool {
 		default:
 			return outcome.ErrDeadlineProposed
 		}
-	})
+	}
+	d.mu.Lock()
+	rings := []*Item{&d.list}
+	if d.patient > 0 && !now.Before(d.soonest) {
+		rings = append(rings, &d.queued)
+	}
+	d.mu.Unlock()
+	return d.end(late, rings...)
 }
 
 // Close refuses newcomers with err and ends those that wait with it. What was
@@ -234,7 +315,7 @@ func (d *Door) Close(err error) {
 			return err
 		}
 		return nil
-	})
+	}, &d.list, &d.queued)
 }
 
 // Abandon ends everything: raft is gone, no answer can come.
@@ -244,28 +325,41 @@ func (d *Door) Abandon() {
 			return outcome.ErrClosed
 		}
 		return outcome.ErrClosedProposed
-	})
+	}, &d.list, &d.queued)
 }
 
-// end ends every open operation for which why returns an error, and reports
-// whether any is left open.
-func (d *Door) end(why func(*Item) error) bool {
+// end ends every operation of the rings for which why returns an error, and
+// reports whether any is left open. Whoever holds one of those that may wait is
+// told; another leader has its deadline, and ends the rest by itself.
+func (d *Door) end(why func(*Item) error, rings ...*Item) bool {
 	type ended struct {
 		it  *Item
+		to  Withdrawer
 		err error
 	}
 	var over []ended
 	d.mu.Lock()
-	for it := d.list.next; it != &d.list; {
-		next := it.next
-		if err := why(it); err != nil && d.takeLocked(it) {
-			over = append(over, ended{it, err})
+	for _, ring := range rings {
+		var soonest time.Time
+		for it := ring.next; it != ring; {
+			next, to := it.next, it.to
+			if err := why(it); err != nil && d.takeLocked(it) {
+				over = append(over, ended{it, to, err})
+			} else if soonest.IsZero() || it.Deadline.Before(soonest) {
+				soonest = it.Deadline
+			}
+			it = next
 		}
-		it = next
+		if ring == &d.queued {
+			d.soonest = soonest
+		}
 	}
-	left := d.open > 0
+	left := d.open+d.patient > 0
 	d.mu.Unlock()
 	for _, e := range over {
+		if e.to != nil && e.it.MaxWait > 0 {
+			e.to.Withdraw(e.it)
+		}
 		e.it.Owner.Answer(nil, e.err)
 	}
 	return left

@@ -39,7 +39,7 @@ func (w *waiter) require(t *testing.T, want error) {
 }
 
 func testDoor(most int) *Door {
-	return New(most)
+	return New(most, most)
 }
 
 // Answer implements Owner.

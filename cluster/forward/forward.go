@@ -2,13 +2,17 @@
 // results back, over one batched stream.
 //
 // When the stream breaks, what was sent has an unknown outcome and what was not
-// goes to the next leader. Nothing that was sent is ever sent again from here:
-// only the caller knows whether repeating is harmless (G4).
+// goes to the next leader. Nothing that was sent is ever sent again from here,
+// because only the caller knows whether repeating is harmless (G4): but for
+// tracked acquires that wait, whose lease id makes it so, and whose callers would
+// lose their wait with every leader (T25).
 package forward
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -226,11 +230,17 @@ func (l *link) drain() *peerv1.ForwardRequest {
 		l.mu.seq++
 		it.Seq = l.mu.seq
 		l.mu.sent[it.Seq] = it
-		request.Items = append(request.Items, &peerv1.ForwardItem{
+		item := &peerv1.ForwardItem{
 			Seq:       it.Seq,
 			Operation: it.Operation,
 			Timeout:   int64(max(time.Millisecond, it.Deadline.Sub(now))),
-		})
+		}
+		if it.MaxWait > 0 {
+			// One that has waited long enough is told so by the leader's queue.
+			item.Waited = int64(max(0, now.Sub(it.Since)))
+			item.MaxWait = max(1, int64(it.MaxWait)-item.Waited)
+		}
+		request.Items = append(request.Items, item)
 		return true
 	})
 	l.mu.queue = slices.Delete(l.mu.queue, 0, taken)
@@ -276,8 +286,19 @@ func (l *link) hand(answers []*peerv1.ForwardAnswer) {
 			l.config.Reroute(f.it)
 			continue
 		}
-		l.config.Door.Answer(f.it, nil, f.err)
+		l.unknown(f.it, f.err)
 	}
+}
+
+// unknown ends an item that may have happened, unless it waits and repeating it
+// is harmless: then it goes to the next leader.
+func (l *link) unknown(it *door.Item, err error) {
+	if it.Repeatable() && errors.Is(err, outcome.ErrUnknown) && !errors.Is(err, outcome.ErrDeadline) {
+		it.Doubtful = true
+		l.config.Reroute(it)
+		return
+	}
+	l.config.Door.Answer(it, nil, err)
 }
 
 // finish answers what is left when the stream has ended.
@@ -287,8 +308,9 @@ func (l *link) finish() {
 	queue, sent := l.mu.queue, l.mu.sent
 	l.mu.queue, l.mu.sent = nil, nil
 	l.mu.Unlock()
-	for _, it := range sent {
-		l.config.Door.Answer(it, nil, outcome.ErrUnknown)
+	bySeq := slices.SortedFunc(maps.Values(sent), func(a, b *door.Item) int { return cmp.Compare(a.Seq, b.Seq) })
+	for _, it := range bySeq {
+		l.unknown(it, outcome.ErrUnknown)
 	}
 	for _, it := range queue {
 		l.config.Reroute(it)

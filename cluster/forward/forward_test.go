@@ -92,7 +92,7 @@ type follower struct {
 
 func newFollower(t *testing.T, client peerv1.PeerClient) *follower {
 	t.Helper()
-	f := &follower{door: door.New(10_000), rerouted: make(chan *door.Item, 10_000)}
+	f := &follower{door: door.New(10_000, 10_000), rerouted: make(chan *door.Item, 10_000)}
 	f.forwarder = forward.New(forward.Config{
 		Door:     f.door,
 		Leader:   func() (string, string) { return "a.00000000", "leader" },

@@ -92,6 +92,10 @@ func (r *relay) submit(item *peerv1.ForwardItem, now time.Time) {
 	it := &relayed{relay: r}
 	it.Operation = item.GetOperation()
 	it.Deadline = now.Add(time.Duration(item.GetTimeout()))
+	if item.GetMaxWait() > 0 {
+		waited := time.Duration(max(0, item.GetWaited()))
+		it.Since, it.MaxWait = now.Add(-waited), waited+time.Duration(item.GetMaxWait())
+	}
 	it.Relayed = true
 	it.Seq = item.GetSeq()
 	it.Owner = it

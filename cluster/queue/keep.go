@@ -49,12 +49,34 @@ func (q *Queue) OwnFull(w *Waiter, dimension string, from time.Duration) {
 	}
 }
 
+// FillsIn is how long the guaranteed refill of w's class takes for so many tokens;
+// ok is false where it has none.
+func (q *Queue) FillsIn(w *Waiter, dimension string, tokens int64) (wait time.Duration, ok bool) {
+	if w.lane == nil {
+		return 0, false
+	}
+	d, part := w.lane.part(dimension)
+	if d == nil || part.Share == 0 || d.Tokens == 0 {
+		return 0, false
+	}
+	return d.takes(part, tokens)
+}
+
+// takes is how long a part of the rate takes for so many tokens.
+func (d *Dimension) takes(p *Part, tokens int64) (wait time.Duration, ok bool) {
+	perToken := float64(d.Per) * 10_000 / (float64(d.Tokens) * float64(p.Share))
+	nanos := perToken * float64(max(0, tokens))
+	if nanos >= float64(Never) {
+		return Never, false
+	}
+	return time.Duration(nanos), true
+}
+
 // part is what the lane's class is guaranteed of a dimension, nil where nothing
 // is known of it.
 func (l *lane) part(dimension string) (*Dimension, *Part) {
-	terms := l.place.terms
-	for i := range terms.Dimensions {
-		d := &terms.Dimensions[i]
+	for i := range l.place.dimensions {
+		d := &l.place.dimensions[i]
 		if rank := l.rank(); d.Name == dimension && rank < len(d.Parts) {
 			return d, &d.Parts[rank]
 		}
@@ -112,12 +134,11 @@ func (l *lane) coveredAt() time.Duration {
 		if part.Share == 0 || d.Tokens == 0 {
 			return Never
 		}
-		perToken := float64(d.Per) * 10_000 / (float64(d.Tokens) * float64(part.Share))
-		wait := perToken * float64(needs)
-		if wait >= float64(Never-at) {
+		wait, ok := d.takes(part, needs)
+		if !ok {
 			return Never
 		}
-		at = max(at, from+time.Duration(wait)+1)
+		at = max(at, later(from, wait+1))
 	}
 	return at
 }

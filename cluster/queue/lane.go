@@ -7,8 +7,9 @@ import (
 
 // place is a key of a limit where somebody waits.
 type place struct {
-	at    Place
-	terms *Terms
+	at         Place
+	terms      *Terms
+	dimensions []Dimension
 	// lanes are those of classes in which somebody waits.
 	lanes   []*lane
 	waiting int
@@ -148,15 +149,15 @@ func (t *Terms) rank(class string) int {
 
 // More returns the one whose turn comes after w, the last of its lane that is
 // flying, so that it is proposed with it: behind it in one entry. It is flying
-// then. It returns nil where nobody is left, or where the next could be granted
-// though one before it is denied, and so would overtake it.
-func (q *Queue) More(now time.Duration, w *Waiter) *Waiter {
+// then. It returns nil where nobody is left, where fits says no, or where the
+// next could be granted though one before it is denied, and so would overtake it.
+func (q *Queue) More(now time.Duration, w *Waiter, fits func(next *Waiter) bool) *Waiter {
 	l := w.lane
-	if l == nil || l.turns.active.len() == 0 || !w.Sole || l.full != nil && l.covered(now) {
+	if l == nil || l.turns.active.len() == 0 || !w.Sole || len(l.full) > 0 && l.covered(now) {
 		return nil
 	}
 	next := l.turns.active.first().first
-	if !next.Sole || !l.follows(next) {
+	if !next.Sole || !l.follows(next) || !fits(next) {
 		return nil
 	}
 	l.turns.choose()
@@ -205,8 +206,13 @@ func (q *Queue) Granted(now time.Duration, w *Waiter) {
 	l.turns.granted(w)
 	l.served.count(now, w.Costs)
 	l.dropFront(w)
+	p := l.place
 	q.land(now, l)
 	q.drop(now, w)
+	if len(p.lanes) > 1 {
+		// What was kept for it is not any more.
+		q.wake(now, p)
+	}
 }
 
 // Denied says that w, who was flying, has to wait so much longer, Never where

@@ -16,6 +16,17 @@ func (q *Queue) Busy(at Place, class string) bool {
 	return l != nil && l.waiting > 0
 }
 
+// Head is the one of the class that nothing overtakes at the place, nil where
+// nobody waits or the next has not been chosen.
+func (q *Queue) Head(at Place, class string) *Waiter {
+	if p := q.places[at]; p != nil {
+		if l := p.lane(class); l != nil && len(l.front) > 0 {
+			return l.front[0]
+		}
+	}
+	return nil
+}
+
 // Status is what one more of the class that asks for the costs would find at
 // the place.
 func (q *Queue) Status(now time.Duration, at Place, class string, costs []Cost) Status {
@@ -71,12 +82,12 @@ func (l *lane) headWait(now time.Duration) time.Duration {
 // that comes but what other classes that wait are guaranteed, and no more than
 // its own guarantee while a class listed before waits.
 func (l *lane) pace(dimension string) float64 {
-	terms := l.place.terms
-	i := slices.IndexFunc(terms.Dimensions, func(d Dimension) bool { return d.Name == dimension })
-	if i < 0 || terms.Dimensions[i].Per <= 0 {
+	dimensions := l.place.dimensions
+	i := slices.IndexFunc(dimensions, func(d Dimension) bool { return d.Name == dimension })
+	if i < 0 || dimensions[i].Per <= 0 {
 		return 0
 	}
-	d := &terms.Dimensions[i]
+	d := &dimensions[i]
 	part := int64(10_000)
 	for _, other := range l.place.lanes {
 		rank := other.rank()

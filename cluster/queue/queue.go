@@ -36,6 +36,15 @@ type Terms struct {
 	// Dimensions say how fast tokens come. They decide what to tell of the wait and
 	// what to keep for heads; one that is missing is taken to be unknown.
 	Dimensions []Dimension
+	// ForKey are the dimensions of one key. Nil: those of the limit.
+	ForKey func(key string) []Dimension
+}
+
+func (t *Terms) dimensions(key string) []Dimension {
+	if t.ForKey == nil {
+		return t.Dimensions
+	}
+	return t.ForKey(key)
 }
 
 // Dimension is how fast the tokens of one dimension come.
@@ -162,6 +171,7 @@ func (q *Queue) Configure(now time.Duration, limits map[string]*Terms) {
 	q.terms = limits
 	for at, p := range q.places {
 		p.terms = q.termsOf(at.Limit)
+		p.dimensions = p.terms.dimensions(at.Key)
 		q.wake(now, p)
 	}
 }
@@ -191,7 +201,7 @@ func (q *Queue) Push(now time.Duration, w *Waiter, wait time.Duration) (status S
 	}
 	p := q.places[w.Place]
 	if p == nil {
-		p = &place{at: w.Place, terms: terms}
+		p = &place{at: w.Place, terms: terms, dimensions: terms.dimensions(w.Place.Key)}
 		q.places[w.Place] = p
 	}
 	l := p.lane(w.Class)

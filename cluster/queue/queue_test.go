@@ -21,6 +21,8 @@ func open(t Terms) *Queue {
 	return q
 }
 
+func always(*Waiter) bool { return true }
+
 // waiter asks for tokens.
 func waiter(client string, tokens int64) *Waiter {
 	return &Waiter{
@@ -58,10 +60,10 @@ func TestQueueFlow(t *testing.T) {
 	if len(heads) != 1 || heads[0] != a1 {
 		t.Fatalf("heads %v", heads)
 	}
-	if more := q.More(10*ms, a1); more != b1 {
+	if more := q.More(10*ms, a1, always); more != b1 {
 		t.Errorf("after a comes %v", more)
 	}
-	if more := q.More(10*ms, b1); more != a2 {
+	if more := q.More(10*ms, b1, always); more != a2 {
 		t.Errorf("after b comes %v", more)
 	}
 	q.Granted(11*ms, a1)
