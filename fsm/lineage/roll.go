@@ -15,7 +15,7 @@ const longestWindow = bucket.Instant(33 * 24 * time.Hour)
 // lengths are how long windows may be. Clocks are put forward and back, and a zone
 // may skip a day; but with windows of a minute a quota would be none.
 var lengths = map[logv1.Calendar_Period]struct{ least, most time.Duration }{
-	logv1.Calendar_PERIOD_HOUR:  {30 * time.Minute, 3 * time.Hour},
+	logv1.Calendar_PERIOD_HOUR:  {15 * time.Minute, 3 * time.Hour},
 	logv1.Calendar_PERIOD_DAY:   {12 * time.Hour, 48 * time.Hour},
 	logv1.Calendar_PERIOD_MONTH: {27 * 24 * time.Hour, time.Duration(longestWindow)},
 }
