@@ -161,8 +161,8 @@ func (c *Client) Limiter(config LimiterConfig) (*Limiter, error) {
 func (l *Limiter) spend(now time.Duration, n int64) *holding {
 	held := *l.held.Load()
 	for i, h := range held {
-		if h.Spend(now, n) {
-			l.notice(h, i == len(held)-1)
+		if left, ok := h.Spend(now, n); ok {
+			l.notice(h, left, i == len(held)-1)
 			return h
 		}
 	}
@@ -175,8 +175,8 @@ func (l *Limiter) hold(now time.Duration, n int64) *holding {
 	held := *l.held.Load()
 	for i, h := range held {
 		h.unsettled.Add(1)
-		if h.Spend(now, n) {
-			l.notice(h, i == len(held)-1)
+		if left, ok := h.Spend(now, n); ok {
+			l.notice(h, left, i == len(held)-1)
 			return h
 		}
 		h.unsettled.Add(-1)
@@ -185,8 +185,8 @@ func (l *Limiter) hold(now time.Duration, n int64) *holding {
 }
 
 // notice tells the goroutine, once, when the newest block runs low.
-func (l *Limiter) notice(h *holding, newest bool) {
-	if newest && h.IsLow() && !l.told.Load() && l.told.CompareAndSwap(false, true) {
+func (l *Limiter) notice(h *holding, left int64, newest bool) {
+	if newest && h.IsLow(left) && !l.told.Load() && l.told.CompareAndSwap(false, true) {
 		wake(l.wish)
 	}
 }

@@ -238,7 +238,7 @@ func (l *Limiter) install(ctx context.Context, q *openQuestion, r *quorleasev1.A
 	}
 	// Before anybody else can see the block: who came later overtakes nobody.
 	l.serveLocked(func(w *waiter) *holding {
-		if !h.Spend(now, w.need) {
+		if _, ok := h.Spend(now, w.need); !ok {
 			return nil
 		}
 		if w.returns {

@@ -77,18 +77,19 @@ func (b *Block) End() time.Duration { return b.end }
 func (b *Block) Left() int64 { return max(0, b.balance.Load()) }
 
 // Spend takes n tokens, n ≥ 1, or nothing. The caller has used them then: what
-// it estimated too high or too low it says with Settle.
-func (b *Block) Spend(now time.Duration, n int64) bool {
+// it estimated too high or too low it says with Settle. left is what was left after
+// that: asking for it again would cost another processor's word once more.
+func (b *Block) Spend(now time.Duration, n int64) (left int64, ok bool) {
 	if now >= b.end {
-		return false
+		return 0, false
 	}
 	for {
-		left := b.balance.Load()
+		left = b.balance.Load()
 		if left < n {
-			return false
+			return left, false
 		}
 		if b.balance.CompareAndSwap(left, left-n) {
-			return true
+			return left - n, true
 		}
 	}
 }
@@ -155,11 +156,11 @@ func (b *Block) Used() int64 {
 // Due says whether it is time to ask for the next block: less than half of the
 // tokens, or of the life, is left.
 func (b *Block) Due(now time.Duration) bool {
-	return now >= b.half || b.IsLow()
+	return now >= b.half || b.IsLow(b.balance.Load())
 }
 
-// IsLow is the tokens' half of Due.
-func (b *Block) IsLow() bool { return b.balance.Load() < b.low }
+// IsLow is the tokens' half of Due, where so many are left.
+func (b *Block) IsLow(left int64) bool { return left < b.low }
 
 // Half is when half of the life has passed.
 func (b *Block) Half() time.Duration { return b.half }

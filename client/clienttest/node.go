@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -138,6 +139,11 @@ func (n *node) Status() cluster.Status {
 // Revision is that of the limits.
 func (n *node) Revision() uint64 { return n.cluster.state.Revision() }
 
+// CountTried counts in the state that the nodes share.
+func (n *node) CountTried(client string, tried retries.Tried) {
+	n.cluster.state.CountTried(client, tried)
+}
+
 // Submit answers at once, or after the delay.
 func (n *node) Submit(p *cluster.Pending) {
 	c := n.cluster
@@ -249,16 +255,18 @@ func (n *node) Cancel(p *cluster.Pending) {
 
 // Do submits and waits.
 func (n *node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
+	return n.Await(ctx, &cluster.Pending{Operation: op, Attempt: attempt})
+}
+
+// Await submits and waits.
+func (n *node) Await(ctx context.Context, p *cluster.Pending) (*logv1.Result, error) {
 	var result *logv1.Result
 	var failed error
 	done := make(chan struct{})
-	deadline, _ := ctx.Deadline()
-	p := &cluster.Pending{
-		Operation: op, Attempt: attempt, Deadline: deadline,
-		Done: func(r *logv1.Result, err error) {
-			result, failed = r, err
-			close(done)
-		},
+	p.Deadline, _ = ctx.Deadline()
+	p.Done = func(r *logv1.Result, err error) {
+		result, failed = r, err
+		close(done)
 	}
 	n.Submit(p)
 	select {

@@ -64,6 +64,24 @@ func TestSuspension(t *testing.T) {
 	})
 }
 
+// TestSuspensionIsSeenSoon: the wall clock is not read each time, but as soon as a
+// suspension can have been.
+func TestSuspensionIsSeenSoon(t *testing.T) {
+	t.Run("T5", func(t *testing.T) {
+		c, base := New(), time.Hour
+		c.bootBase = base
+		c.boot = func() (time.Duration, bool) { return base + time.Minute + time.Since(c.base), true }
+		c.Now()
+		c.wall -= int64(time.Minute)
+		for began := time.Now(); time.Since(began) <= unchecked; {
+			c.Now()
+		}
+		if now := c.Now(); now < time.Minute {
+			t.Errorf("the clock shows %s after a minute's suspension", now)
+		}
+	})
+}
+
 func TestNow(t *testing.T) {
 	c := New()
 	before := c.Now()
