@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
@@ -14,6 +15,7 @@ import (
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/budget"
+	"github.com/quorlease/quorlease/cluster/calendar"
 	"github.com/quorlease/quorlease/cluster/calm"
 	"github.com/quorlease/quorlease/cluster/clock"
 	"github.com/quorlease/quorlease/cluster/config"
@@ -74,6 +76,7 @@ type Node struct {
 	peers     *peers.Clients
 	former    *form.Former
 	prober    *probe.Prober
+	calendar  *calendar.Keeper
 	announcer nudger
 	// doubt wakes whoever watches the leadership.
 	doubt nudger
@@ -148,6 +151,9 @@ func newNode(c Config) *Node {
 		halt:      make(chan struct{}),
 		done:      make(chan struct{}),
 	}
+	if n.config.Wall == nil {
+		n.config.Wall = time.Now
+	}
 	if n.logger == nil {
 		n.logger = hclog.NewNullLogger()
 	}
@@ -167,6 +173,7 @@ func newNode(c Config) *Node {
 		func() (uint64, bool) { return n.fsm.reached.Last(), n.Leads() },
 		func() error { return n.raft.VerifyLeader().Error() })
 	n.fsm = newRaftFSM(n.clock, n.metrics)
+	n.calendar = n.newCalendar()
 	n.fsm.fail = n.fail
 	n.fsm.onStep, n.fsm.onRestore = n.observe, n.restored
 	return n
@@ -253,6 +260,7 @@ func (n *Node) startLoops() {
 	n.early.Go(func() { n.reads.Run(n.closing) })
 	n.early.Go(func() { n.watchLeader(n.closing) })
 	n.early.Go(func() { n.keepAnnounced(n.closing) })
+	n.early.Go(func() { n.keepCalendar(n.closing) })
 	n.early.Go(func() { n.budgets.KeepReported(n.closing) })
 	n.early.Go(func() { n.budgets.KeepWarned(n.closing) })
 	n.loops.Go(func() { n.keepSnapshots(n.halt) })

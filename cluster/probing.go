@@ -7,7 +7,10 @@ import (
 
 	"github.com/hashicorp/raft"
 
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/calendar"
+	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
 	"github.com/quorlease/quorlease/cluster/probe"
 )
@@ -31,8 +34,43 @@ func (n *Node) info() *peerv1.PeerInfo {
 		ClusterId: record.ClusterID, HasState: n.hasState(), BootstrapExpect: uint32(n.config.BootstrapExpect),
 		Leader: string(leader), Term: n.raft.CurrentTerm(),
 		AppliedIndex: n.raft.AppliedIndex(), LastIndex: n.raft.LastIndex(),
-		Known: n.known(), Reached: n.prober.View().Reached,
+		Known: n.known(), Reached: n.prober.View().Reached, Wall: n.config.Wall().UnixNano(),
 	}
+}
+
+// clocks are what the voters' wall clocks show, by their probes.
+func (n *Node) clocks() (readings []calendar.Reading, voters int) {
+	for _, s := range n.configuration().Servers {
+		if s.Suffrage != raft.Voter {
+			continue
+		}
+		voters++
+		if s.ID == n.id {
+			readings = append(readings, calendar.Reading{Node: n.config.ID, Wall: n.config.Wall().UnixNano()})
+		} else if wall, age, ok := n.prober.Wall(string(s.ID)); ok {
+			readings = append(readings, calendar.Reading{Node: identity.NameOf(string(s.ID)), Wall: wall, Age: age})
+		}
+	}
+	return readings, voters
+}
+
+// keepCalendar begins windows until stop is closed.
+func (n *Node) keepCalendar(stop <-chan struct{}) {
+	ctx, cancel := untilClosed(stop)
+	defer cancel()
+	n.calendar.Run(ctx)
+}
+
+// newCalendar makes what begins calendar windows.
+func (n *Node) newCalendar() *calendar.Keeper {
+	return calendar.NewKeeper(calendar.Config{
+		Leads: n.Leads, Clocks: n.clocks, View: n.fsm.view, Logger: n.logger.Named("calendar"),
+		Do: func(ctx context.Context, op *logv1.Operation) error {
+			_, err := n.Do(ctx, op, 0)
+			return err
+		},
+		Skewed: func(s calendar.Skew) { n.events.Publish(notice.Skew(s)) },
+	})
 }
 
 // hasState reports whether raft has anything it must not forget.

@@ -179,7 +179,7 @@ func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 	// and the state machine all keep pointing at it (R5).
 	data, err := entry.Encode(&logv1.Entry{
 		Stamp:      int64(n.clock.Estimate()),
-		Wall:       start.UnixNano(),
+		Wall:       n.calendar.Wall(),
 		Term:       term,
 		Operations: b.Operations(),
 	})

@@ -89,6 +89,9 @@ type Config struct {
 	// Network carries everything between nodes. Zero: TCP. TLS will be another
 	// one, and tests use one in memory.
 	Network wire.Network
+	// Wall is this node's wall clock, which takes part in deciding calendar windows
+	// and nothing else. Nil: the machine's. Tests inject theirs.
+	Wall func() time.Time
 	// Elapsed is this node's own clock, from any moment on, never backwards.
 	// Nil: the machine's boot-time clock. Tests inject theirs.
 	Elapsed func() time.Duration

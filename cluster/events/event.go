@@ -29,6 +29,7 @@ const (
 	FollowerLagging Kind = "FollowerLagging"
 	DiskLow         Kind = "DiskLow"
 	DiskStalled     Kind = "DiskStalled"
+	ClockSkew       Kind = "ClockSkew"
 
 	ClientRetryWarning Kind = "ClientRetryWarning"
 	ClientOverBudget   Kind = "ClientOverBudget"

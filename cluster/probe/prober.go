@@ -202,6 +202,20 @@ func (p *Prober) Member(raftID string) (m Member, ok bool) {
 	return Member{Said: known.info, Answers: p.answersLocked(now, known), Lag: known.lag}, true
 }
 
+// Wall is what a peer's wall clock shows now, in Unix nanoseconds, by what it said
+// last, and how long ago that was. ok is false where it has said nothing.
+func (p *Prober) Wall(raftID string) (wall int64, age time.Duration, ok bool) {
+	now := p.config.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.mu.members[raftID]
+	if m == nil || m.info.GetWall() == 0 {
+		return 0, 0, false
+	}
+	age = now - m.heard
+	return m.info.GetWall() + int64(age), age, true
+}
+
 // IsHealthy reports whether a member answers and lags fewer than 250 entries.
 // This node itself answers.
 func (p *Prober) IsHealthy(raftID string) bool {
