@@ -156,3 +156,57 @@ func TestA06ZeroSlotsAndZeroQuotasAreNone(t *testing.T) {
 		})
 	}
 }
+
+// TestSavedWindowsAndOverridesThatAreWrong: none of these can have been saved.
+func TestSavedWindowsAndOverridesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	quota := quotaLimit()
+	quota.Overrides = append(quota.Overrides, proto.CloneOf(quota.GetOverrides()[0]))
+	quota.Overrides[1].Value, quota.Overrides[1].Prefix = "one", false
+	l, err := lineage.New(3, quota, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l, err = l.Roll(0, 31*int64(24*time.Hour), 20); err != nil {
+		t.Fatal(err)
+	}
+	last := func(s *logv1.SnapshotLimit) *logv1.SnapshotVersion { return s.GetVersions()[len(s.GetVersions())-1] }
+	for name, change := range map[string]func(*logv1.SnapshotLimit){
+		"a window that ends before":  func(s *logv1.SnapshotLimit) { last(s).Starts = last(s).GetEnds() + 1 },
+		"a window before all time":   func(s *logv1.SnapshotLimit) { last(s).Starts = -1 },
+		"another calendar":           func(s *logv1.SnapshotLimit) { last(s).Calendar.Timezone = "UTC" },
+		"no calendar":                func(s *logv1.SnapshotLimit) { last(s).Calendar = nil },
+		"a calendar of no zone":      func(s *logv1.SnapshotLimit) { last(s).Calendar.Timezone = "" },
+		"another kind":               func(s *logv1.SnapshotLimit) { last(s).Dimensions[0].Kind = logv1.Kind_KIND_RATE },
+		"no kind":                    func(s *logv1.SnapshotLimit) { last(s).Dimensions[0].Kind = 9 },
+		"an override is missing":     func(s *logv1.SnapshotLimit) { last(s).Overrides = last(s).GetOverrides()[1:] },
+		"an override is there twice": func(s *logv1.SnapshotLimit) { last(s).Overrides[1] = last(s).GetOverrides()[0] },
+		"overrides are out of order": func(s *logv1.SnapshotLimit) {
+			last(s).Overrides[0], last(s).Overrides[1] = last(s).GetOverrides()[1], last(s).GetOverrides()[0]
+		},
+		"an override of nothing":      func(s *logv1.SnapshotLimit) { last(s).Overrides[0].Value = "" },
+		"an override of another key":  func(s *logv1.SnapshotLimit) { last(s).Overrides[0].Value = "two" },
+		"an override that is removed": func(s *logv1.SnapshotLimit) { last(s).Overrides[0].Removed = true },
+		"other numbers":               func(s *logv1.SnapshotLimit) { last(s).Overrides[0].Dimensions[0].Spec.Burst++ },
+		"another dimension":           func(s *logv1.SnapshotLimit) { last(s).Overrides[0].Dimensions[0].Spec.Name = "x" },
+		"too few dimensions":          func(s *logv1.SnapshotLimit) { last(s).Overrides[0].Dimensions = nil },
+		"a bucket that overflows": func(s *logv1.SnapshotLimit) {
+			last(s).Overrides[0].Dimensions[0].Pristine.Free = 1 << 62
+		},
+		"too many overrides": func(s *logv1.SnapshotLimit) {
+			last(s).Overrides = make([]*logv1.SnapshotOverride, 5_000)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			saved := proto.CloneOf(l.Save())
+			if _, err := lineage.Load(saved, 30); err != nil {
+				t.Fatalf("unchanged: %v", err)
+			}
+			change(saved)
+			if _, err := lineage.Load(saved, 30); err == nil {
+				t.Error("it was loaded")
+			}
+		})
+	}
+}
