@@ -92,7 +92,7 @@ func budgeted(seed uint64, o *Outcome) {
 	o.within(BatchMinute, float64(l.attempts)/quotaLength.Minutes(), -open, 200)
 	o.within(BatchRefused, float64(refused), 80, 140)
 	o.show(BatchRefusedPart, l.refused())
-	o.within(LegitRefused, people.refused(), 1.5, 4.5)
+	o.within(LegitRefused, people.refused(), 2.4, 4)
 	o.within(RetriesStop, (l.lastRetry - l.firstNo).Seconds(), 0, 1.5)
 	o.within(LocalRefusals, float64(l.refusals)/quotaLength.Minutes(), 11_000, 19_000)
 	// Who does not say that it retries is not seen: exactly as before.

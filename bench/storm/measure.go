@@ -47,6 +47,12 @@ const (
 	LegitP50         Measure = "legit_wait_p50_s"
 	LegitP99         Measure = "legit_wait_p99_s"
 	PoliteRefused    Measure = "legit_refused_polite_percent"
+	AlertsShort      Measure = "alerts_90s"
+	AlertsAlmost     Measure = "alerts_119s"
+	AlertsLong       Measure = "alerts_120s"
+	AlertAfter       Measure = "alert_after_s"
+	AlertsOthers     Measure = "alerts_of_others"
+	RedAfter         Measure = "over_budget_said_after_s"
 	RetriesStop      Measure = "retries_stop_s"
 	LocalRefusals    Measure = "local_refusals_per_minute"
 	SilentRefused    Measure = "legit_refused_unlabelled_percent"
@@ -113,6 +119,12 @@ var names = map[Measure]struct{ name, unit string }{
 	LegitP50:         {"other teams' requests wait, p50", "s"},
 	LegitP99:         {"other teams' requests wait, p99", "s"},
 	PoliteRefused:    {"other teams' requests refused, polite job without the limit", "%"},
+	AlertsShort:      {"alerts, above a tenth for 90 s", ""},
+	AlertsAlmost:     {"alerts, above a tenth for 119 s", ""},
+	AlertsLong:       {"alerts, above a tenth for 120 s and the second of a look", ""},
+	AlertAfter:       {"the alert comes after", "s"},
+	AlertsOthers:     {"alerts about anybody else", ""},
+	RedAfter:         {"above a fifth, said after", "s"},
 	RetriesStop:      {"batch retries end, after the first refusal", "s"},
 	LocalRefusals:    {"refused by the gateways themselves a minute", ""},
 	SilentRefused:    {"other teams' requests refused, retries not labelled", "%"},

@@ -46,6 +46,8 @@ type paced struct {
 	// tasks are those of the backfill, backlog those that nobody works on yet.
 	tasks, backlog, done int
 	finished             time.Duration
+	// worst is the worst minute of joined nights.
+	worst float64
 	// etas are what waiters were told at first, over what they then waited.
 	etas []float64
 }
@@ -102,7 +104,7 @@ func playNight(seed uint64, o *Outcome, n night) *paced {
 	}
 	arrivals(liveMinute, long, func() {
 		came := w.Real()
-		p.task(liveClass, func(granted time.Duration) {
+		p.task(liveClass, 0, func(granted time.Duration) {
 			p.live = append(p.live, granted-came)
 		}, func(ok bool) {
 			p.liveEnded++
@@ -122,7 +124,7 @@ func (p *paced) work() {
 		return
 	}
 	p.backlog--
-	p.task(batchClass, func(time.Duration) {}, func(ok bool) {
+	p.task(batchClass, 0, func(time.Duration) {}, func(ok bool) {
 		if ok {
 			p.done++
 		} else {
@@ -134,7 +136,7 @@ func (p *paced) work() {
 
 // task acquires, calls the provider and settles. Only it tries again: after the
 // provider's hint and a random extra, with a new lease.
-func (p *paced) task(class string, granted func(at time.Duration), done func(ok bool)) {
+func (p *paced) task(class string, attempt int, granted func(at time.Duration), done func(ok bool)) {
 	op := &logv1.Acquire{
 		LeaseId: p.cluster.NewID(), Client: class, Class: class, Track: true,
 		Charges: []*logv1.Charge{
@@ -155,8 +157,12 @@ func (p *paced) task(class string, granted func(at time.Duration), done func(ok 
 			if waited := p.Real() - came; eta > 0 && waited > time.Minute {
 				p.etas = append(p.etas, float64(eta)/float64(waited))
 			}
-			granted(p.Real())
-			p.call(op, func() { p.task(class, func(time.Duration) {}, done) }, done)
+			if attempt == 0 {
+				granted(p.Real())
+			} else {
+				p.retries = append(p.retries, p.Real())
+			}
+			p.call(op, func() { p.task(class, attempt+1, granted, done) }, done)
 		},
 	})
 }

@@ -34,6 +34,11 @@ func quotaStorms() []Scenario {
 			Twins: []string{"s1-reconciled", "s1-peak"},
 			run:   fair,
 		},
+		{
+			Slug: "s1-alerts", Title: "who is told when a client retries too much",
+			Text: "More than a tenth of its requests for 90, 119 and 120 seconds, and more than a fifth.",
+			run:  alerts,
+		},
 	}
 }
 

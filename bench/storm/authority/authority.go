@@ -8,8 +8,8 @@ import (
 	"github.com/quorlease/quorlease/bench/sim/stage"
 	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/warn"
 	"github.com/quorlease/quorlease/fsm"
-	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 const (
@@ -38,8 +38,9 @@ type Authority struct {
 	ids uint64
 
 	nodes []*node
-	// OnEffect, where set, is told what entries did.
-	OnEffect func(effect.Effect)
+	// OnChange, where set, is told what a node says of clients that are about to
+	// lose their retry budgets.
+	OnChange func(node int, c warn.Change)
 }
 
 // proposal is an operation with who asked.
@@ -127,25 +128,16 @@ func (a *Authority) commit(operations []*logv1.Operation, stamp int64) []*logv1.
 		panic(fmt.Sprintf("decode entry: %v", err))
 	}
 	a.index++
-	results, effects := a.machine.Apply(a.index, decoded)
+	results, _ := a.machine.Apply(a.index, decoded)
 	for i, r := range results {
 		if refused := r.GetRefusal(); refused != nil {
 			panic(fmt.Sprintf("operation %v: %s: %s", operations[i], refused.GetField(), refused.GetMessage()))
 		}
 		if report := decoded.GetOperations()[i].GetReportRetries(); report != nil {
 			for _, n := range a.nodes {
-				n.desk.Counter.Applied(report)
+				n.desk.Applied(report)
 			}
 		}
 	}
-	for _, e := range effects {
-		a.saw(e)
-	}
 	return results
-}
-
-func (a *Authority) saw(e effect.Effect) {
-	if a.OnEffect != nil {
-		a.OnEffect(e)
-	}
 }
