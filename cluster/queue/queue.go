@@ -215,10 +215,17 @@ func (q *Queue) Push(now time.Duration, w *Waiter, wait time.Duration) (status S
 	w.state = lined
 	q.count(w, 1)
 	q.expiry.push(w)
-	if l.waiting == 1 {
+	switch {
+	case l.waiting == 1:
 		l.takeHead()
 		status.ETA = wait
 		q.dueAt(l, later(now, wait))
+	case len(l.front) > 0 && l.front[0].state == heading && w.before(l.front[0]):
+		// It has waited for longer, at another leader or at another place.
+		l.front[0].state = lined
+		l.turns.unchoose(l.front[0])
+		l.takeHead()
+		q.dueAt(l, now)
 	}
 	return status, true
 }

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -51,7 +52,9 @@ func (d *Desk) outranked(now time.Duration, w *waiter, seen *logv1.AcquireResult
 		wait = max(wait, time.Duration(one.GetRetryAfter()))
 	}
 	denials := append([]*logv1.Denial{denialAt(w, reason, wait)}, others...)
-	slices.SortStableFunc(denials, func(a, b *logv1.Denial) int { return int(b.GetRetryAfter()/1e6 - a.GetRetryAfter()/1e6) })
+	slices.SortStableFunc(denials, func(a, b *logv1.Denial) int {
+		return cmp.Compare(b.GetRetryAfter(), a.GetRetryAfter())
+	})
 	return &logv1.AcquireResult{
 		Denials: denials, Remaining: seen.GetRemaining(),
 		Queue: &logv1.QueueStatus{Position: status.Position, Eta: hint(status.ETA)},

@@ -172,7 +172,10 @@ func (d *Desk) Applied(results []*logv1.Result, effects []effect.Effect) {
 		}
 	}
 	for _, e := range effects {
-		if e.Limit != "" {
+		switch {
+		case e.Kind == effect.WindowRolled:
+			d.mu.queue.WakeLimit(now, e.Limit)
+		case e.Limit != "":
 			d.mu.queue.Wake(now, queue.Place{Limit: e.Limit, Key: e.Key})
 		}
 	}
