@@ -92,16 +92,14 @@ func (v *Version) prefixOf(value string, i int) int {
 // search is the index of the override that counts at a place, or -1: the place's
 // own, or the longest prefix.
 func (v *Version) search(p place) int {
-	at, found := slices.BinarySearchFunc(v.Overrides, p, func(o Override, p place) int { return o.place().compare(p) })
-	if found {
-		return at
-	}
 	if !p.prefix {
-		at, found = slices.BinarySearchFunc(v.Overrides, place{value: p.value, prefix: true},
-			func(o Override, p place) int { return o.place().compare(p) })
-		if found {
+		if at, found := among(v.Overrides[:v.index.exact], p.value); found {
 			return at
 		}
+	}
+	at, found := among(v.Overrides[v.index.exact:], p.value)
+	if at += v.index.exact; found {
+		return at
 	}
 	return v.prefixOf(p.value, at-1)
 }
@@ -162,6 +160,24 @@ func (v *Version) find(p place) int {
 		return -1
 	}
 	return at
+}
+
+// among is where a value is, or would be, among overrides in the order of their
+// bytes. It is on the way of every charge, and so copies none of them.
+func among(overrides []Override, value string) (at int, found bool) {
+	end := len(overrides)
+	for at < end {
+		middle := int(uint(at+end) / 2)
+		switch c := strings.Compare(overrides[middle].Value, value); {
+		case c == 0:
+			return middle, true
+		case c < 0:
+			at = middle + 1
+		default:
+			end = middle
+		}
+	}
+	return at, false
 }
 
 // overrideOver is from when on the override at index i, a removed one, makes no
