@@ -77,6 +77,15 @@ func (c *client) insert(w *Waiter) {
 	c.link(w, after)
 }
 
+// putBack puts w in by arrival where it mostly comes first.
+func (c *client) putBack(w *Waiter) {
+	var after *Waiter
+	for next := c.first; next != nil && next.before(w); next = next.next {
+		after = next
+	}
+	c.link(w, after)
+}
+
 // link puts w behind after, or first where that is nil.
 func (c *client) link(w, after *Waiter) {
 	w.client, w.prev = c, after
@@ -218,7 +227,7 @@ func (t *turns) choose() *Waiter {
 	return w
 }
 
-// unchoose puts w back, first of its client's.
+// unchoose puts w back in line.
 func (t *turns) unchoose(w *Waiter) {
 	t.giveBack(w)
 	c := w.client
@@ -227,7 +236,7 @@ func (t *turns) unchoose(w *Waiter) {
 		t.add(w, c.weight)
 		return
 	}
-	t.enter(c, func() { c.link(w, nil) })
+	t.enter(c, func() { c.putBack(w) })
 }
 
 // giveBack undoes what choosing w cost its client.
