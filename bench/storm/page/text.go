@@ -10,7 +10,9 @@ import (
 	"github.com/quorlease/quorlease/bench/storm"
 )
 
-// amount is a figure's value with its unit.
+// Amount is a figure's value with its unit, for people.
+func Amount(f storm.Figure) string { return amount(f) }
+
 func amount(f storm.Figure) string { return with(f, f.Value) }
 
 func with(f storm.Figure, value float64) string {
