@@ -1,6 +1,9 @@
 package queue
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Keep is how many free tokens of a dimension an acquire of the class must leave
 // at the place at now, for those who wait there in other classes.
@@ -108,7 +111,8 @@ func (l *lane) kept(now time.Duration, dimension string) int64 {
 	if overflowed >= float64(needs) {
 		return needs
 	}
-	return int64(overflowed)
+	// A part of a token counts as one: what is short of it can't be kept.
+	return int64(math.Ceil(overflowed))
 }
 
 // covered says that as much is kept for the head as it needs.

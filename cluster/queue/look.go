@@ -54,7 +54,7 @@ func (l *lane) eta(now time.Duration, costs []Cost) time.Duration {
 		if len(l.front) > 0 {
 			ahead -= sums(l.front[0].Costs).of(c.Dimension)
 		}
-		rate := l.served.rate(now, c.Dimension, l.pace(c.Dimension))
+		rate := l.served.rate(now, c, l.pace(c.Dimension))
 		if rate <= 0 {
 			continue
 		}

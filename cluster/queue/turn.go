@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -268,16 +269,16 @@ func (t *turns) granted(w *Waiter) {
 type meter struct {
 	since  time.Duration
 	tokens map[string]float64
-	// faded is what is no longer believed of meterPrior: the limit's numbers are
-	// forgotten like everything else, or a lane that gets a part of them would be
+	// halved is how often what was has been forgotten by half. The limit's numbers
+	// are forgotten like everything else, or a lane that gets a part of them would be
 	// told too short a wait for ever (S3-39).
-	faded time.Duration
+	halved int
 }
 
 const (
-	// meterPrior is for how long a lane must have been served before its own pace
-	// says as much as the limit's numbers.
-	meterPrior = 5 * time.Second
+	// meterPrior is for how many requests the limit's numbers stand in, until the
+	// lane's own pace says as much.
+	meterPrior = 5
 	// meterSpan is after how long what was is forgotten by half.
 	meterSpan = 5 * time.Minute
 )
@@ -291,15 +292,24 @@ func (m *meter) count(now time.Duration, costs []Cost) {
 	}
 	if past := now - m.since; past > meterSpan {
 		m.since += past / 2
-		m.faded += (meterPrior - m.faded) / 2
+		m.halved++
 		for d := range m.tokens {
 			m.tokens[d] /= 2
 		}
 	}
 }
 
-// rate is tokens a nanosecond, where the limit's numbers say prior.
-func (m *meter) rate(now time.Duration, dimension string, prior float64) float64 {
-	believed := meterPrior - m.faded
-	return (m.tokens[dimension] + prior*float64(believed)) / float64(now-m.since+believed)
+// rate is tokens a nanosecond for requests of such a cost, where the limit's
+// numbers say prior.
+func (m *meter) rate(now time.Duration, c Cost, prior float64) float64 {
+	served, elapsed := m.tokens[c.Dimension], float64(now-m.since)
+	if prior > 0 {
+		stands := math.Ldexp(meterPrior*float64(c.Tokens), -m.halved)
+		served += stands
+		elapsed += stands / prior
+	}
+	if elapsed <= 0 {
+		return 0
+	}
+	return served / elapsed
 }
