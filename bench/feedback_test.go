@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+)
+
+// gateway speaks to one of three nodes.
+type gateway struct {
+	admission quorleasev1.AdmissionClient
+	limits    quorleasev1.LimitsClient
+}
+
+func gateways(t *testing.T, nodes *Nodes) []gateway {
+	t.Helper()
+	list := make([]gateway, nodes.Len())
+	for i := range list {
+		conn, err := Dial(nodes.GRPC(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		list[i] = gateway{quorleasev1.NewAdmissionClient(conn), quorleasev1.NewLimitsClient(conn)}
+	}
+	return list
+}
+
+// provided is a limit with a bucket a deployment that stands for a provider's.
+func provided(t *testing.T, nodes *Nodes) {
+	t.Helper()
+	burst := int64(1000)
+	err := ApplyLimit(t.Context(), nodes.GRPC(0), &quorleasev1.Limit{
+		Name: "provider", Per: []string{"key"}, Ramp: durationpb.New(time.Minute),
+		Dimensions: []*quorleasev1.Dimension{{
+			Name: "requests", Burst: &burst, Rate: &quorleasev1.Rate{Amount: 1000, Interval: durationpb.New(time.Minute)},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (g gateway) hears(ctx context.Context, key string, kind quorleasev1.Feedback_Kind) error {
+	_, err := g.admission.Report(ctx, &quorleasev1.ReportRequest{Client: "gateway", Feedback: []*quorleasev1.Feedback{{
+		Kind: kind, Limit: "provider", Key: key, Wait: durationpb.New(time.Minute), Reason: "rate_limit_exceeded",
+	}}})
+	return err
+}
+
+// refused is how a node answers by a report, and how long after its return: an acquire,
+// which the leader decides, and the node's own replica.
+type refused struct {
+	reason           quorleasev1.Reason
+	acquire, replica time.Duration
+}
+
+// refusing waits until the node refuses the key by its own replica too.
+func (g gateway) refusing(ctx context.Context, key string, since time.Time) (refused, error) {
+	answer, err := g.admission.Acquire(ctx, &quorleasev1.AcquireRequest{
+		Charges: []*quorleasev1.Charge{{Limit: "provider", Key: key, Dimension: "requests", Amount: 1}},
+	})
+	r := refused{acquire: time.Since(since)}
+	if err != nil || len(answer.GetDenials()) == 0 {
+		return r, fmt.Errorf("%v, %w", answer, err)
+	}
+	r.reason = answer.GetDenials()[0].GetReason()
+	for {
+		in, err := g.limits.Inspect(ctx, &quorleasev1.LimitsInspectRequest{Limit: "provider", Key: key, Stale: true})
+		if err != nil {
+			return r, err
+		}
+		if in.GetControl() != nil {
+			r.replica = time.Since(since)
+			return r, nil
+		}
+		// Asking all the time would be what takes the time.
+		if err := pause(ctx, time.Millisecond); err != nil {
+			return r, err
+		}
+	}
+}
+
+// TestFeedbackIsEverywhereAtOnce measures a hundred times how long it takes from the
+// return of a report to the last of three nodes that answers by it. There is not one
+// acquire that any node grants after the report has returned.
+func TestFeedbackIsEverywhereAtOnce(t *testing.T) {
+	nodes := startCluster(t, nil)
+	provided(t, nodes)
+	all := gateways(t, nodes)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	acquires, replicas := make([]time.Duration, 100), make([]time.Duration, 100)
+	for round := range acquires {
+		key := fmt.Sprint("deployment-", round)
+		if err := all[round%len(all)].hears(ctx, key, quorleasev1.Feedback_THROTTLED); err != nil {
+			t.Fatal(err)
+		}
+		since := time.Now()
+		var asking sync.WaitGroup
+		answers := make([]refused, len(all))
+		for i, g := range all {
+			asking.Go(func() {
+				var err error
+				if answers[i], err = g.refusing(ctx, key, since); err != nil || answers[i].reason != quorleasev1.Reason_PAUSED {
+					t.Errorf("round %d, node %d: %v, %v; want PAUSED", round, i, answers[i].reason, err)
+				}
+			})
+		}
+		asking.Wait()
+		for _, a := range answers {
+			acquires[round], replicas[round] = max(acquires[round], a.acquire), max(replicas[round], a.replica)
+		}
+	}
+	for what, took := range map[string][]time.Duration{"acquire refused": acquires, "replica that shows it": replicas} {
+		slices.Sort(took)
+		t.Logf("from a report's return to the last %s, of 100: median %v, 99 of them within %v, at most %v",
+			what, took[50].Round(time.Microsecond), took[98].Round(time.Microsecond), took[99].Round(time.Microsecond))
+		// The aim is 100 ms on a quiet machine.
+		if most := took[99]; most > time.Second {
+			t.Errorf("the last %s came after %v", what, most)
+		}
+	}
+}
+
+// TestASpendCapCallsAPersonOnce: three gateways are told of one spend cap. Nothing is
+// granted any more on any node, the receiver of alerts can tell that it is one incident,
+// and only an operator ends it.
+func TestASpendCapCallsAPersonOnce(t *testing.T) {
+	h := newHook(t)
+	nodes := startCluster(t, nil, "--alert-webhook", h.URL)
+	provided(t, nodes)
+	all := gateways(t, nodes)
+	t.Run("S3-27", func(t *testing.T) {
+		for _, g := range all {
+			if err := g.hears(t.Context(), "openai", quorleasev1.Feedback_SPEND_CAP); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, g := range all {
+			r, err := g.refusing(t.Context(), "openai", time.Now())
+			if err != nil || r.reason != quorleasev1.Reason_BLOCKED {
+				t.Errorf("node %d: %v, %v; want BLOCKED", i, r.reason, err)
+			}
+		}
+		h.awaitEach(t, "SpendCapReached firing", 3)
+		_, err := all[1].limits.Adjust(t.Context(), &quorleasev1.LimitsAdjustRequest{
+			Limit: "provider", Key: "openai", Reason: "paid",
+			Change: &quorleasev1.LimitsAdjustRequest_ClearBlock{ClearBlock: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := all[2].admission.Acquire(t.Context(), &quorleasev1.AcquireRequest{
+			Charges: []*quorleasev1.Charge{{Limit: "provider", Key: "openai", Dimension: "requests", Amount: 1}},
+		})
+		if err != nil || answer.GetDecision() != quorleasev1.Decision_GRANTED {
+			t.Errorf("cleared: %v, %v; want granted", answer, err)
+		}
+		h.awaitEach(t, "SpendCapReached resolved", 3)
+		h.oneIncident(t, "SpendCapReached", 6)
+	})
+}
+
+// awaitEach waits until there are so many alerts that begin so: one of each node.
+func (h *hook) awaitEach(t *testing.T, what string, want int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for strings.Count(h.told(), what) != want {
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			t.Fatalf("told %q, want %d times %s", h.told(), want, what)
+		}
+	}
+}
+
+// oneIncident wants all alerts of a kind to be of one incident, and so many.
+func (h *hook) oneIncident(t *testing.T, kind string, want int) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	ids, count := map[string]bool{}, 0
+	for _, d := range h.got {
+		if d.Kind == kind {
+			ids[d.ID] = true
+			count++
+		}
+	}
+	if len(ids) != 1 || count != want {
+		t.Errorf("%d alerts of %d incidents %s, want %d of one", count, len(ids), kind, want)
+	}
+}
