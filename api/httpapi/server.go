@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/peer"
 
+	"github.com/quorlease/quorlease/api/capped"
 	"github.com/quorlease/quorlease/api/server"
 )
 
@@ -80,15 +81,15 @@ func New(config Config) (*http.Server, error) {
 		WriteTimeout:      answerWithin,
 		IdleTimeout:       idleMax,
 		MaxHeaderBytes:    headersMax - headersSlack,
-		ConnState:         capped(config.ConnectionsMax),
+		ConnState:         bounded(config.ConnectionsMax),
 		ErrorLog:          log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}, nil
 }
 
-// capped bounds the connections as server.Crowd does. One has spoken when the
+// bounded bounds the connections as package capped does. One has spoken when the
 // headers of its first request are there, which is when it becomes active.
-func capped(most int) func(net.Conn, http.ConnState) {
-	crowd := server.NewCrowd(most)
+func bounded(most int) func(net.Conn, http.ConnState) {
+	crowd := capped.NewCrowd(most)
 	return func(c net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:

@@ -22,11 +22,11 @@ func (a *admission) Acquire(ctx context.Context, r *quorleasev1.AcquireRequest) 
 	if err != nil {
 		return nil, err
 	}
-	result, err := a.server.node.Do(ctx, op, r.GetAttempt())
+	result, err := a.server.acquire(ctx, r, op)
 	if err != nil {
 		return nil, err
 	}
-	answer := convert.AcquireAnswer(op.GetAcquire(), result.GetAcquire())
+	answer := convert.AcquireAnswer(op.GetAcquire(), result)
 	answer.Fallbacks = a.server.fallbacks(ctx, r.KnownRevision, op.GetAcquire())
 	return answer, nil
 }
@@ -70,29 +70,19 @@ func (a *admission) lease(ctx context.Context, op *logv1.Operation, wrong error)
 	return result.GetLease(), err
 }
 
-// Report books what a client admitted by itself while nobody answered.
-func (a *admission) Report(ctx context.Context, r *quorleasev1.ReportRequest) (*quorleasev1.ReportResponse, error) {
-	op, err := convert.Report(r, identityOf(ctx).Name)
-	if err != nil {
-		return nil, err
-	}
-	result, err := a.server.node.Do(ctx, op, 0)
-	if err != nil {
-		return nil, err
-	}
-	return convert.ReportAnswer(result.GetAdmitted()), nil
-}
-
 // Peek says what an acquire would find.
 func (a *admission) Peek(ctx context.Context, r *quorleasev1.PeekRequest) (*quorleasev1.PeekResponse, error) {
 	op, err := convert.Peek(r)
 	if err != nil {
 		return nil, err
 	}
+	described := convert.Described(r, op)
 	var result *logv1.AcquireResult
 	var refused error
 	err = a.server.node.View(ctx, false, func(m *fsm.Machine, now bucket.Instant) {
-		result, refused = m.Peek(now, op)
+		if refused = a.server.expander.Peek(m, op, described); refused == nil {
+			result, refused = m.Peek(now, op)
+		}
 	})
 	if err != nil {
 		return nil, err

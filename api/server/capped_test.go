@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorlease/quorlease/api/capped"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server"
 )
@@ -63,7 +64,7 @@ func expectClosed(t *testing.T, c net.Conn) {
 // Who leaves, twice or after being pushed out, gives one place back.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	crowd := server.NewCrowd(2)
+	crowd := capped.NewCrowd(2)
 	var all [5]net.Conn
 	for i := range all {
 		a, b := net.Pipe()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/quorlease/quorlease/api/limitsfile"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/api/server/decode"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/fsm"
@@ -53,7 +54,7 @@ func (c Cause) CodeName() string { return rpccode.Code(c.Code).String() }
 // Errors that the servers themselves detect. Those of a node are in package
 // cluster.
 var (
-	errBadField        = errors.New("bad request")
+	errBadField        = decode.ErrBadRequest
 	errUnauthenticated = errors.New("no credential")
 	errNoRight         = errors.New("no right")
 	errBug             = errors.New("internal error")

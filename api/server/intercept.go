@@ -9,6 +9,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+
+	"github.com/quorlease/quorlease/api/server/decode"
 )
 
 // unary lets a call in, bounds its time and says what went wrong in the words of
@@ -27,7 +29,7 @@ func (s *Server) unary(
 	}
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, methods[info.FullMethod].patience)
+		ctx, cancel = context.WithTimeout(ctx, patienceOf(req, methods[info.FullMethod].patience))
 		defer cancel()
 	}
 	return handler(ctx, req)
@@ -48,7 +50,7 @@ func (s *Server) stream(
 // identifiedStream is a stream whose context knows who calls.
 type identifiedStream struct {
 	grpc.ServerStream
-	codec *codec
+	codec *decode.Codec
 	ctx   context.Context //nolint:containedctx // this is how gRPC hands a stream's context on
 }
 
@@ -59,7 +61,7 @@ func (s *identifiedStream) RecvMsg(v any) error {
 	if err := s.ServerStream.RecvMsg(v); err != nil {
 		return err
 	}
-	return s.codec.decoded(v)
+	return s.codec.Decoded(v)
 }
 
 // failure turns what a handler ended with into an error of the table. Of a bug
@@ -125,7 +127,7 @@ func (s *Server) checked(handler grpc.MethodHandler) grpc.MethodHandler {
 			if err := decode(req); err != nil {
 				return err
 			}
-			if err := s.codec.decoded(req); err != nil {
+			if err := s.codec.Decoded(req); err != nil {
 				return ErrorOf(err)
 			}
 			return nil

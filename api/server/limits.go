@@ -140,7 +140,9 @@ func (l *limits) Inspect(
 	if err != nil {
 		return nil, err
 	}
-	return convert.InspectAnswer(found), nil
+	answer := convert.InspectAnswer(found)
+	answer.Queues = convert.QueueStates(l.server.node.Queues(r.GetLimit(), r.GetKey()))
+	return answer, nil
 }
 
 // Adjust changes a level by hand.

@@ -5,6 +5,8 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -13,6 +15,8 @@ import (
 type Admitter interface {
 	// Do waits for the result. A refusal is a *fsm.Refused.
 	Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error)
+	// Await is Do for an operation that says more.
+	Await(ctx context.Context, p *cluster.Pending) (*logv1.Result, error)
 	// Submit does not wait; it calls Done once. A refusal is a result there.
 	Submit(*cluster.Pending)
 	// Cancel says that nobody waits for it any more.
@@ -31,6 +35,15 @@ type Viewer interface {
 // Observer says how the cluster looks from here.
 type Observer interface {
 	Status() cluster.Status
+	// Queues are what waits at a key of a limit here: nothing where this node does
+	// not lead.
+	Queues(limit, key string) []queue.ClassState
+}
+
+// Counter counts what clients did by permits that they held.
+type Counter interface {
+	// CountTried counts for the client's retry budget, by differences.
+	CountTried(client string, tried retries.Tried)
 }
 
 // Node is what the services need of a node. *cluster.Node is one.
@@ -38,4 +51,5 @@ type Node interface {
 	Admitter
 	Viewer
 	Observer
+	Counter
 }

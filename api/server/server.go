@@ -14,7 +14,10 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/quorlease/quorlease/api/capped"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/decode"
+	"github.com/quorlease/quorlease/api/server/expand"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
 )
@@ -43,6 +46,9 @@ type Config struct {
 	// SessionBytesMax bounds the memory of all items of all sessions, in bytes, at
 	// least 1 MiB. An item beyond it is answered OVERLOADED.
 	SessionBytesMax int64
+	// SessionGrace is how long the slots of a session stay taken when its stream has
+	// ended, so that a client that comes back keeps them; 0 to 1 h.
+	SessionGrace time.Duration
 	// DrainMax is how long Close waits for what is being answered, positive.
 	DrainMax time.Duration
 }
@@ -55,6 +61,7 @@ func DefaultConfig() Config {
 		StreamsMax:      4096,
 		SessionItemsMax: 8192,
 		SessionBytesMax: 32 << 20,
+		SessionGrace:    5 * time.Second,
 		DrainMax:        2 * time.Second,
 	}
 }
@@ -82,6 +89,9 @@ func (c *Config) Validate() error {
 			errs = append(errs, fmt.Errorf("%s %d: must be at least %d", bound.name, bound.value, bound.least))
 		}
 	}
+	if c.SessionGrace < 0 || c.SessionGrace > time.Hour {
+		errs = append(errs, fmt.Errorf("session grace %v: must be 0s to %v", c.SessionGrace, time.Hour))
+	}
 	return errors.Join(errs...)
 }
 
@@ -95,7 +105,9 @@ type Server struct {
 	events *events.Ring
 	log    hclog.Logger
 	grpc   *grpc.Server
-	codec  *codec
+	codec  *decode.Codec
+	// expander makes charges of attributes.
+	expander *expand.Expander
 	// calls are the unary methods by their full names, for Call.
 	calls map[string]unaryCall
 
@@ -130,7 +142,7 @@ func New(config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, node: config.Node, events: config.Events, log: config.Logger.Named("api"),
-		calls: map[string]unaryCall{}, codec: newCodec(),
+		calls: map[string]unaryCall{}, codec: decode.New(), expander: expand.New(config.Node),
 	}
 	s.drainCtx, s.drain = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(append(s.bounds(),
@@ -171,7 +183,7 @@ func (s *Server) register(desc *grpc.ServiceDesc, service any) {
 // l over.
 func (s *Server) Serve(l net.Listener) error {
 	closed := func() { s.log.Debug("connection closed: too many are open", "count", s.config.ConnectionsMax) }
-	err := s.grpc.Serve(Capped(l, s.config.ConnectionsMax, closed))
+	err := s.grpc.Serve(capped.Listen(l, s.config.ConnectionsMax, closed))
 	if errors.Is(err, grpc.ErrServerStopped) {
 		return nil
 	}

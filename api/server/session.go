@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -13,7 +14,9 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/api/server/slots"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/fsm/match"
 )
 
 // session is one stream that carries the operations of many callers.
@@ -32,6 +35,8 @@ type session struct {
 	stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse]
 	hello  *quorleasev1.Hello
 	owner  string
+	// tie ends the slots of the session with it; nil until there is a hello.
+	tie atomic.Pointer[slots.Tie]
 	// wake has room for one signal: there is an answer, or the reader has ended.
 	wake chan struct{}
 	// space has room for one signal: fewer items are open than before.
@@ -61,6 +66,12 @@ type item struct {
 	submitted bool
 	// known is the revision whose fallbacks the caller holds, if any.
 	known *uint64
+	// described is what an acquire or a peek says of its work, nil where it names its
+	// charges; tries is how often it was expanded.
+	described *match.Request
+	tries     int
+	// looks: the goroutine that looks has it. Guarded by session.mu.
+	looks bool
 	// peek is set instead of pending's operation where it only looks.
 	peek *logv1.Acquire
 	// The answer: a result, or an error. A peek's result is that of an acquire.
@@ -92,6 +103,9 @@ func (a *admission) Session(
 	}()
 	err := s.write()
 	s.abandon()
+	if tie := s.tie.Load(); tie != nil {
+		tie.End(stream.Context(), a.server.isDraining())
+	}
 	return err
 }
 
@@ -127,9 +141,13 @@ func (s *session) receive() error {
 		return err
 	}
 	s.hello = first.GetHello()
-	if err := convert.Hello(s.hello); err != nil {
+	id, err := convert.Hello(s.hello)
+	if err != nil {
 		return err
 	}
+	s.tie.Store(slots.New(s.server.node, slots.Session{
+		ID: id, Owner: s.owner, Connection: s.hello.GetConnection(), Grace: s.server.config.SessionGrace,
+	}))
 	// The headers say that the session stands. Nothing was sent before: an answer
 	// needs an item.
 	if err := s.stream.SendHeader(nil); err != nil {
@@ -203,7 +221,7 @@ func (s *session) room() error {
 func (s *session) begin(now time.Time, i int, request *quorleasev1.RequestItem, cost int64) {
 	it := &item{session: s, seq: request.GetSeq(), cost: cost}
 	used := s.server.itemBytes.Add(cost)
-	patience, err := convert.Patience(request, admissionPatience)
+	patience, err := convert.Patience(request, patienceOf(request.GetAcquire(), admissionPatience))
 	it.pending.Deadline = now.Add(patience)
 	switch {
 	case used > s.server.config.SessionBytesMax:
@@ -222,7 +240,7 @@ func (s *session) begin(now time.Time, i int, request *quorleasev1.RequestItem, 
 	switch {
 	case err != nil:
 		s.done(it, nil, err)
-	case it.peek != nil:
+	case it.looks:
 		s.look(it)
 	default:
 		s.server.node.Submit(&it.pending)
@@ -260,15 +278,17 @@ func (s *session) submitted(it *item) {
 func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
 	if r := request.GetPeek(); r != nil {
 		op, err := convert.Peek(r)
-		it.peek = op
+		it.peek, it.looks, it.described = op, true, convert.Described(r, op)
 		return err
 	}
 	op, attempt, err := s.operation(request)
 	it.pending.Operation, it.pending.Attempt = op, attempt
-	if r := request.GetAcquire(); r != nil {
-		it.known = r.KnownRevision
-	}
 	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
+	if r := request.GetAcquire(); r != nil && err == nil {
+		it.known, it.pending.MaxWait = r.KnownRevision, r.GetMaxWait().AsDuration()
+		it.described = convert.Described(r, op.GetAcquire())
+		err = s.expand(it)
+	}
 	return err
 }
 
@@ -287,7 +307,9 @@ func (s *session) operation(request *quorleasev1.RequestItem) (op *logv1.Operati
 			op.GetRelease().Client = s.hello.GetClient()
 		}
 	case *quorleasev1.RequestItem_Renew:
-		op, err = convert.Renew(r.Renew, s.owner)
+		if op, err = convert.Renew(r.Renew, s.owner); err == nil {
+			s.tie.Load().Renew(op.GetRenew())
+		}
 	default:
 		err = convert.Wrong("operation", "missing: acquire, settle, release, renew, peek or cancel")
 	}
@@ -300,10 +322,11 @@ func (s *session) operation(request *quorleasev1.RequestItem) (op *logv1.Operati
 func (s *session) cancel(seq uint64) {
 	s.mu.Lock()
 	it := s.items[seq]
+	looks := it != nil && it.looks
 	s.mu.Unlock()
 	switch {
 	case it == nil:
-	case it.peek != nil:
+	case looks:
 		s.done(it, nil, context.Canceled)
 	default:
 		s.server.node.Cancel(&it.pending)
@@ -317,6 +340,12 @@ func (s *session) done(it *item, r *logv1.Result, err error) {
 	s.mu.Lock()
 	if s.items[it.seq] != it {
 		s.mu.Unlock()
+		return
+	}
+	if it.isStale(r) && !s.over {
+		it.looks = true
+		s.mu.Unlock()
+		s.look(it)
 		return
 	}
 	delete(s.items, it.seq)
@@ -347,9 +376,11 @@ func (s *session) abandon() {
 	s.over = true
 	unsent := s.ready
 	s.ready = nil
-	var waiting []*item
+	var waiting, looking []*item
 	for _, it := range s.items {
-		if it.submitted || it.peek != nil {
+		if it.looks {
+			looking = append(looking, it)
+		} else if it.submitted {
 			waiting = append(waiting, it)
 		}
 	}
@@ -357,12 +388,11 @@ func (s *session) abandon() {
 	for _, it := range unsent {
 		s.server.itemBytes.Add(-it.cost)
 	}
+	for _, it := range looking {
+		s.done(it, nil, context.Canceled)
+	}
 	for _, it := range waiting {
-		if it.peek != nil {
-			s.done(it, nil, context.Canceled)
-		} else {
-			s.server.node.Cancel(&it.pending)
-		}
+		s.server.node.Cancel(&it.pending)
 	}
 	signal(s.space)
 	s.peeks.stop()

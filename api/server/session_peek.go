@@ -12,8 +12,9 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// peeks are the items of a session that only look. A look waits until the node
-// has caught up; one wait serves all that came in before it.
+// peeks are the items of a session that only look, and the acquires whose charges
+// were made from limits that are no more. A look waits until the node has caught up;
+// one wait serves all that came in before it.
 type peeks struct {
 	wake   chan struct{}
 	joined sync.WaitGroup
@@ -109,13 +110,22 @@ func (s *session) view(ctx context.Context, batch []*item) (err error) {
 	refused := make([]error, len(batch))
 	err = s.server.node.View(ctx, false, func(m *fsm.Machine, now bucket.Instant) {
 		for i, it := range batch {
-			found[i], refused[i] = m.Peek(now, it.peek)
+			if it.peek == nil {
+				continue
+			}
+			if refused[i] = s.server.expander.Peek(m, it.peek, it.described); refused[i] == nil {
+				found[i], refused[i] = m.Peek(now, it.peek)
+			}
 		}
 	})
 	if err != nil {
 		return err
 	}
 	for i, it := range batch {
+		if it.peek == nil {
+			s.repeat(it)
+			continue
+		}
 		s.done(it, &logv1.Result{Kind: &logv1.Result_Acquire{Acquire: found[i]}}, refused[i])
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -252,6 +253,9 @@ func (n *node) Cancel(p *cluster.Pending) {
 		p.Done(nil, context.Canceled)
 	}
 }
+
+// Queues are empty: nothing waits here.
+func (n *node) Queues(_, _ string) []queue.ClassState { return nil }
 
 // Do submits and waits.
 func (n *node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {

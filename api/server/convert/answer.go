@@ -14,7 +14,11 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/pace"
+	"github.com/quorlease/quorlease/fsm/record"
 )
 
 func nanoseconds(n int64) *durationpb.Duration { return durationpb.New(time.Duration(n)) }
@@ -35,6 +39,8 @@ func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.Acqui
 		Source:          source(r),
 		RepeatedRequest: r.GetRepeated(),
 		Remaining:       remaining(r.GetRemaining()),
+		Warnings:        denials(r.GetWarnings()),
+		Queue:           queueStatus(r.GetQueue()),
 	}
 	if !r.GetGranted() {
 		return answer
@@ -45,6 +51,16 @@ func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.Acqui
 		Ttl: nanoseconds(r.GetTtl()), Tracked: r.GetTracked(), State: quorleasev1.LeaseState(r.GetState()),
 	}
 	return answer
+}
+
+// queueStatus is nil for what neither waited nor was refused by a queue.
+func queueStatus(q *logv1.QueueStatus) *quorleasev1.QueueStatus {
+	if q == nil {
+		return nil
+	}
+	return &quorleasev1.QueueStatus{
+		Position: q.GetPosition(), Eta: nanoseconds(q.GetEta()), Waited: nanoseconds(q.GetWaited()),
+	}
 }
 
 // leaseID is the id that the request named, or one drawn at random: different
@@ -188,6 +204,11 @@ func InspectAnswer(in *fsm.Inspection) *quorleasev1.LimitsInspectResponse {
 	answer := &quorleasev1.LimitsInspectResponse{
 		Limit: limitsfile.Describe(in.Limit), Key: in.Key, Seen: in.Seen, Now: int64(in.Now),
 		Keys: int64(in.Keys), OpenLeases: int64(in.OpenLeases), Reports: reportStates(in.Reports),
+		Control: controlState(in.Control, in.Now),
+	}
+	if in.Ends != 0 {
+		answer.WindowStarts = timestamppb.New(time.Unix(0, in.Starts))
+		answer.WindowEnds = timestamppb.New(time.Unix(0, in.Ends))
 	}
 	for _, b := range in.Buckets {
 		state := &quorleasev1.BucketState{
@@ -204,6 +225,44 @@ func InspectAnswer(in *fsm.Inspection) *quorleasev1.LimitsInspectResponse {
 		answer.Buckets = append(answer.Buckets, state)
 	}
 	return answer
+}
+
+// QueueStates shows what waits at a key.
+func QueueStates(list []queue.ClassState) []*quorleasev1.QueueState {
+	var out []*quorleasev1.QueueState
+	for _, q := range list {
+		state := &quorleasev1.QueueState{
+			Class: q.Class, Waiting: q.Waiting, Oldest: durationpb.New(q.Oldest), Eta: durationpb.New(q.ETA),
+			Tokens: map[string]int64{},
+		}
+		for _, t := range q.Tokens {
+			state.Tokens[t.Dimension] = t.Tokens
+		}
+		for _, c := range q.Clients {
+			state.Clients = append(state.Clients, &quorleasev1.QueueClient{
+				Client: c.Client, Waiting: c.Waiting, Weight: c.Weight,
+			})
+		}
+		out = append(out, state)
+	}
+	return out
+}
+
+// controlState is what feedback has done to a key, nil for nothing.
+func controlState(c *record.Control, now bucket.Instant) *quorleasev1.ControlState {
+	if c == nil {
+		return nil
+	}
+	state := &quorleasev1.ControlState{
+		Blocked: c.Blocked, PacePpm: c.Pace.At(max(now, c.Pace.Opens)), Reason: c.Reason, Client: c.Client,
+	}
+	if c.Paused(now) {
+		state.Paused = nanoseconds(int64(c.Pace.Opens - now))
+	}
+	if whole := c.Pace.WholeAt(); whole > now && whole != pace.Never {
+		state.WholeIn = nanoseconds(int64(whole - now))
+	}
+	return state
 }
 
 // StatusAnswer shows the cluster.

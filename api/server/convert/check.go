@@ -193,16 +193,16 @@ func Top(r *quorleasev1.ClientsListRequest) (int, error) {
 	return int(r.GetTop()), c.err()
 }
 
-// Hello checks the first message of a session.
-func Hello(h *quorleasev1.Hello) error {
+// Hello checks the first message of a session. It returns the session's id.
+func Hello(h *quorleasev1.Hello) ([]byte, error) {
 	c := &checker{}
 	if h == nil {
 		c.fail("hello", "missing: it is the first message of a session")
-		return c.err()
+		return nil, c.err()
 	}
 	c.problem("hello.client", limitsfile.ClientProblem(h.GetClient()))
-	c.hex("hello.session_id", h.GetSessionId())
-	return c.err()
+	id := c.hex("hello.session_id", h.GetSessionId())
+	return id, c.err()
 }
 
 // Patience is how long the caller of a session's item waits; absent where it

@@ -11,6 +11,7 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/match"
 )
 
 // FuzzRequest: bytes that decode as a session's item become an operation that the
@@ -82,7 +83,7 @@ func TestA22EveryTextIsChecked(t *testing.T) {
 	for _, hello := range []*quorleasev1.Hello{
 		{Client: "\xff", SessionId: leaseID}, {Client: "c", SessionId: "\xff"},
 	} {
-		if err := convert.Hello(hello); err == nil || !strings.Contains(err.Error(), `\xff`) {
+		if _, err := convert.Hello(hello); err == nil || !strings.Contains(err.Error(), `\xff`) {
 			t.Errorf("%v: %v", hello, err)
 		}
 	}
@@ -102,9 +103,20 @@ func TestA22EveryTextOfAReportIsChecked(t *testing.T) {
 		}
 		bad.reset()
 	}
-	if len(texts) != 6 {
-		t.Errorf("%d texts were found, want 6", len(texts))
+	if len(texts) != 12 {
+		t.Errorf("%d texts were found, want 12", len(texts))
 	}
+}
+
+// heardOf is the operation of the answers of providers that name their buckets.
+func heardOf(r *quorleasev1.ReportRequest) *logv1.Feedback {
+	op := &logv1.Feedback{Client: r.GetClient()}
+	for _, f := range r.GetFeedback() {
+		if convert.Heard(f, r.GetClient()) == nil {
+			op.Signals = append(op.Signals, convert.Signal(f, match.Target{Limit: f.GetLimit(), Key: f.GetKey()}))
+		}
+	}
+	return op
 }
 
 // FuzzReport is FuzzRequest for reports.
@@ -123,13 +135,21 @@ func FuzzReport(f *testing.F) {
 		if err != nil {
 			return
 		}
-		entry := &logv1.Entry{Operations: []*logv1.Operation{op}}
+		entry := &logv1.Entry{}
+		if op != nil {
+			entry.Operations = append(entry.Operations, op)
+		}
+		if heard := heardOf(r); len(heard.GetSignals()) > 0 {
+			entry.Operations = append(entry.Operations, &logv1.Operation{Kind: &logv1.Operation_Feedback{Feedback: heard}})
+		}
 		if _, err := fsm.EncodeEntry(entry); err != nil {
 			t.Errorf("%v: %v", op, err)
 		}
 		results, _ := fsm.New().Apply(1, entry)
-		if results[0].GetAdmitted() == nil {
-			t.Errorf("%v: %v", op, results[0])
+		for i, result := range results {
+			if result.GetAdmitted() == nil && result.GetFeedback() == nil {
+				t.Errorf("%v: %v", entry.GetOperations()[i], result)
+			}
 		}
 	})
 }
@@ -151,6 +171,16 @@ func garble(message protoreflect.Message) []garbled {
 			list = append(list, garbled{
 				field: string(field.Name()),
 				set:   func() { message.Set(field, protoreflect.ValueOfString("\xff")) },
+				reset: func() { message.Clear(field) },
+			})
+		case field.IsMap():
+			key, value := protoreflect.ValueOfString("a").MapKey(), protoreflect.ValueOfString("\xff")
+			if field.MapValue().Kind() != protoreflect.StringKind {
+				key, value = protoreflect.ValueOfString("\xff").MapKey(), protoreflect.ValueOfInt64(1)
+			}
+			list = append(list, garbled{
+				field: string(field.Name()),
+				set:   func() { message.Mutable(field).Map().Set(key, value) },
 				reset: func() { message.Clear(field) },
 			})
 		case field.IsList() && field.Message() != nil:

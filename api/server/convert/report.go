@@ -13,15 +13,22 @@ import (
 // admittedMax bounds the counts of one report.
 const admittedMax = 64
 
-// Report makes the operation of a report by owner.
+// Report checks all of a report by owner, and makes the operation of what was
+// admitted: nil where nothing was. For what providers said see Signal.
 func Report(r *quorleasev1.ReportRequest, owner string) (*logv1.Operation, error) {
 	c := &checker{}
-	op := &logv1.ReportAdmitted{
-		Session: c.hex("session_id", r.GetSessionId()), Owner: owner, Client: r.GetClient(),
-	}
+	op := &logv1.ReportAdmitted{Owner: owner, Client: r.GetClient()}
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
+	if len(r.GetAdmitted()) > 0 || r.GetSessionId() != "" {
+		op.Session = c.hex("session_id", r.GetSessionId())
+	}
+	if len(r.GetAdmitted())+len(r.GetFeedback()) == 0 && r.GetAttempts() == nil {
+		c.fail("admitted", "missing: 1 to %d, or feedback, or attempts", admittedMax)
+	}
 	c.admitted(r.GetAdmitted())
-	if err := c.err(); err != nil {
+	c.feedback(r.GetFeedback())
+	c.attempts(r.GetAttempts())
+	if err := c.err(); err != nil || len(r.GetAdmitted()) == 0 {
 		return nil, err
 	}
 	for _, a := range r.GetAdmitted() {
@@ -33,9 +40,7 @@ func Report(r *quorleasev1.ReportRequest, owner string) (*logv1.Operation, error
 }
 
 func (c *checker) admitted(list []*quorleasev1.Admitted) {
-	if n := len(list); n < 1 {
-		c.fail("admitted", "missing: 1 to %d", admittedMax)
-	} else if n > admittedMax {
+	if n := len(list); n > admittedMax {
 		c.fail("admitted", "%d entries, more than %d", n, admittedMax)
 		return
 	}

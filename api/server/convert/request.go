@@ -8,15 +8,23 @@ import (
 )
 
 // Acquire makes the operation of an acquire by owner. Without a record there
-// need be no lease id: nobody will name it again.
+// need be no lease id: nobody will name it again. What the request says of its
+// work is checked, and left to be expanded.
 func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, error) {
 	c := &checker{}
 	op := &logv1.Acquire{
 		Owner: owner, Client: r.GetClient(), Class: r.GetClass(), Track: r.GetTrack(),
-		Charges: c.operationCharges(r.GetCharges()),
+		Charges: c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0),
 	}
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
 	c.class(r.GetClass())
+	c.attributes(r)
+	if len(r.GetAttributes()) > 0 {
+		op.Content = asked(r)
+	}
+	if r.GetMaxWait() != nil {
+		c.duration("max_wait", r.GetMaxWait(), 0, WaitMax)
+	}
 	if r.GetLeaseId() != "" || r.GetTrack() {
 		op.LeaseId = c.leaseID(r.GetLeaseId())
 	}
@@ -26,9 +34,12 @@ func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, err
 	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}, nil
 }
 
-// operationCharges checks and converts charges; what it returns is of use only
-// if nothing was wrong.
-func (c *checker) operationCharges(list []*quorleasev1.Charge) []*logv1.Charge {
+// operationCharges checks and converts charges, of which there are none only where
+// the work is described; what it returns is of use only if nothing was wrong.
+func (c *checker) operationCharges(list []*quorleasev1.Charge, described bool) []*logv1.Charge {
+	if len(list) == 0 && described {
+		return nil
+	}
 	c.charges(list)
 	if len(c.fields) > 0 {
 		return nil
@@ -101,10 +112,11 @@ func Peek(r *quorleasev1.PeekRequest) (*logv1.Acquire, error) {
 	c := &checker{}
 	op := &logv1.Acquire{
 		LeaseId: make([]byte, 16), Client: r.GetClient(), Class: r.GetClass(),
-		Charges: c.operationCharges(r.GetCharges()),
+		Charges: c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0),
 	}
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
 	c.class(r.GetClass())
+	c.attributes(r)
 	return op, c.err()
 }
 
@@ -113,7 +125,11 @@ func Adjust(r *quorleasev1.LimitsAdjustRequest, by string) (*logv1.Operation, er
 	c := &checker{}
 	c.problem("limit", limitsfile.NameProblem(r.GetLimit()))
 	c.problem("key", limitsfile.KeyProblem(r.GetKey()))
-	c.problem("dimension", limitsfile.DimensionProblem(r.GetDimension()))
+	if !r.GetClearBlock() {
+		c.problem("dimension", limitsfile.DimensionProblem(r.GetDimension()))
+	} else if r.GetDimension() != "" {
+		c.fail("dimension", "%s: must be absent: a whole key is cleared", limitsfile.Quote(r.GetDimension()))
+	}
 	c.reason(r.GetReason())
 	op := &logv1.Adjust{
 		Limit: r.GetLimit(), Key: r.GetKey(), Dimension: r.GetDimension(), Reason: r.GetReason(), Author: by,
@@ -129,8 +145,13 @@ func Adjust(r *quorleasev1.LimitsAdjustRequest, by string) (*logv1.Operation, er
 			c.fail("reset", "false: set it to true, or leave it out")
 		}
 		op.Change = &logv1.Adjust_Reset_{Reset_: change.Reset_}
+	case *quorleasev1.LimitsAdjustRequest_ClearBlock:
+		if !change.ClearBlock {
+			c.fail("clear_block", "false: set it to true, or leave it out")
+		}
+		op.Change = &logv1.Adjust_Clear{Clear: change.ClearBlock}
 	default:
-		c.fail("add", "missing: a number of tokens, or reset: true")
+		c.fail("add", "missing: a number of tokens, reset: true or clear_block: true")
 	}
 	if err := c.err(); err != nil {
 		return nil, err

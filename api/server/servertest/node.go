@@ -12,6 +12,8 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -31,7 +33,10 @@ type Node struct {
 	machine *fsm.Machine
 	index   uint64
 	now     int64
+	// boot counts reports of retries: each is of a process of its own.
+	boot    uint64
 	status  cluster.Status
+	queues  []queue.ClassState
 	fail    error
 	panics  string
 	holding bool
@@ -142,6 +147,20 @@ func (n *Node) Status() cluster.Status {
 	return n.status
 }
 
+// SetQueues changes what Queues returns.
+func (n *Node) SetQueues(list []queue.ClassState) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.queues = list
+}
+
+// Queues is what the test wants to wait, at every key.
+func (n *Node) Queues(_, _ string) []queue.ClassState {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.queues
+}
+
 // Submit answers p, or holds it.
 func (n *Node) Submit(p *cluster.Pending) {
 	n.mu.Lock()
@@ -179,13 +198,18 @@ func (n *Node) Cancel(p *cluster.Pending) {
 
 // Do submits and waits.
 func (n *Node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
+	return n.Await(ctx, &cluster.Pending{Operation: op, Attempt: attempt})
+}
+
+// Await submits and waits.
+func (n *Node) Await(ctx context.Context, p *cluster.Pending) (*logv1.Result, error) {
 	var result *logv1.Result
 	var failed error
 	done := make(chan struct{})
-	p := &cluster.Pending{Operation: op, Attempt: attempt, Done: func(r *logv1.Result, err error) {
+	p.Done = func(r *logv1.Result, err error) {
 		result, failed = r, err
 		close(done)
-	}}
+	}
 	n.Submit(p)
 	select {
 	case <-done:
@@ -209,6 +233,21 @@ func (n *Node) View(_ context.Context, stale bool, read func(*fsm.Machine, bucke
 	}
 	read(n.machine, bucket.Instant(n.now))
 	return nil
+}
+
+// CountTried counts at once, as the report of a single node would.
+func (n *Node) CountTried(client string, tried retries.Tried) {
+	n.mu.Lock()
+	slice := n.now / int64(n.machine.SliceOf(client))
+	n.boot++
+	boot := n.boot
+	n.mu.Unlock()
+	n.Apply(&logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: &logv1.ReportRetries{
+		Node: "n1", Boot: boot, Slices: []*logv1.ClientSlice{{
+			Client: client, Slice: slice, Total: tried.Count.Total, Retries: tried.Count.Retries,
+			Throttled: tried.Count.Throttled, Error: tried.Fault.Text, Errors: tried.Fault.Times,
+		}},
+	}}})
 }
 
 // Revision is that of the limits.

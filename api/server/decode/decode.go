@@ -1,6 +1,9 @@
-package server
+// Package decode makes requests of bytes, and says whose mistake it is where that
+// can't be done.
+package decode
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"sync"
@@ -14,26 +17,30 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
-// codec is our codec for messages, but bytes that can't be decoded are the
+// ErrBadRequest says that the caller made a mistake that no field has a name for.
+var ErrBadRequest = errors.New("bad request")
+
+// Codec is our codec for messages, but bytes that can't be decoded are the
 // caller's mistake and not the server's, and the field is named where there is
 // one (A22).
 //
 // gRPC answers INTERNAL by itself as soon as Unmarshal fails, before anybody else
 // can say something. So Unmarshal says that all is well, remembers what is wrong,
-// and whoever received the message asks decoded about it.
-type codec struct {
+// and whoever received the message asks Decoded about it.
+type Codec struct {
 	protocodec.Codec
 
 	mu    sync.Mutex
 	wrong map[any]error
 }
 
-func newCodec() *codec {
-	return &codec{Codec: protocodec.New(), wrong: map[any]error{}}
+// New returns a codec for one server.
+func New() *Codec {
+	return &Codec{Codec: protocodec.New(), wrong: map[any]error{}}
 }
 
 // Unmarshal decodes into v, a message.
-func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
+func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	err := c.decode(data, v)
 	message, ok := v.(proto.Message)
 	if err == nil || !ok {
@@ -53,7 +60,7 @@ func (c *codec) Unmarshal(data mem.BufferSlice, v any) error {
 
 // decode leaves text that is not UTF-8 to package convert where that looks at
 // every text of a message, and else to the decoder.
-func (c *codec) decode(data mem.BufferSlice, v any) error {
+func (c *Codec) decode(data mem.BufferSlice, v any) error {
 	switch v.(type) {
 	case *quorleasev1.SessionRequest, *quorleasev1.AcquireRequest, *quorleasev1.SettleRequest,
 		*quorleasev1.ReleaseRequest, *quorleasev1.RenewRequest, *quorleasev1.PeekRequest,
@@ -63,8 +70,8 @@ func (c *codec) decode(data mem.BufferSlice, v any) error {
 	return c.CodecV2.Unmarshal(data, v)
 }
 
-// decoded is what is wrong with a message that was received, once.
-func (c *codec) decoded(v any) error {
+// Decoded is what is wrong with a message that was received, once.
+func (c *Codec) Decoded(v any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.wrong[v]
@@ -80,5 +87,5 @@ func undecodable(err error) error {
 	if match := invalidField.FindStringSubmatch(err.Error()); match != nil {
 		return limitsfile.FieldErrors{{Field: match[1], Problem: "is not valid UTF-8"}}
 	}
-	return fmt.Errorf("%w: the request can't be decoded", errBadField)
+	return fmt.Errorf("%w: the request can't be decoded", ErrBadRequest)
 }

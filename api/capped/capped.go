@@ -1,4 +1,5 @@
-package server
+// Package capped bounds how many connections of a listener are open at once.
+package capped
 
 import (
 	"container/list"
@@ -66,11 +67,11 @@ func (w *Crowd) Leave(c net.Conn) {
 // prefaceLen is how many bytes a client sends before its first frame of HTTP/2.
 const prefaceLen = 24
 
-// Capped bounds the connections that a listener for HTTP/2 has open at once,
+// Listen bounds the connections that a listener for HTTP/2 has open at once,
 // as Crowd does: one has spoken when as many bytes as the preface has were read
 // from it. What has to go is closed at once: to let it wait would look to its
 // client like a node that hangs. closed is called for each; it may be nil.
-func Capped(l net.Listener, most int, closed func()) net.Listener {
+func Listen(l net.Listener, most int, closed func()) net.Listener {
 	if closed == nil {
 		closed = func() {}
 	}
