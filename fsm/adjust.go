@@ -101,6 +101,9 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, e
 	if err != nil {
 		return nil, 0, err
 	}
+	if lim.Limit.GetKind() == logv1.Kind_KIND_CONCURRENCY {
+		return nil, 0, refuse.Field("limit", "%q: slots are held by leases, there is no level to change", lim.Name)
+	}
 	dimension = lim.Now().Find(op.GetDimension())
 	if dimension < 0 || !lim.Now().Dimensions[dimension].Live() {
 		return nil, 0, refuse.Field("dimension", "%q: limit %q does not count it", check.Clip(op.GetDimension()), lim.Name)

@@ -68,6 +68,9 @@ func FuzzDecodeEntry(f *testing.F) {
 func FuzzApply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		world, ended := fsmtest.FromBytes(data)
+		if len(data) > 0 {
+			world.Feedback, world.Whole = data[0]&0x40 != 0, data[0]&0x80 != 0
+		}
 		d := fsmtest.New(t)
 		for range 200 {
 			if ended() {

@@ -13,10 +13,12 @@ import (
 	"github.com/quorlease/quorlease/fsm/fsmtest"
 )
 
-// history is the log of a seeded world, as bytes.
+// history is the log of a seeded world, as bytes. From wholeSeeds on it is one of the
+// whole model.
 func history(t testing.TB, seed uint64, entries int) [][]byte {
 	t.Helper()
 	world := fsmtest.Seeded(seed)
+	world.Feedback, world.Whole = seed >= wholeSeeds, seed >= wholeSeeds
 	log := make([][]byte, entries)
 	for i := range log {
 		data, err := fsm.EncodeEntry(world.Entry())
@@ -27,6 +29,8 @@ func history(t testing.TB, seed uint64, entries int) [][]byte {
 	}
 	return log
 }
+
+const wholeSeeds = 5000
 
 func replay(t testing.TB, m *fsm.Machine, log [][]byte) []*logv1.Result {
 	t.Helper()
@@ -46,7 +50,8 @@ func replay(t testing.TB, m *fsm.Machine, log [][]byte) []*logv1.Result {
 // snapshots in the middle: the state and every answer are the same.
 func TestG9SameLogSameState(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(10) {
+	for i := range uint64(20) {
+		seed := i%10 + i/10*wholeSeeds
 		t.Run(fmt.Sprintf("G9_seed_%d", seed), func(t *testing.T) {
 			t.Parallel()
 			log := history(t, seed, 400)
@@ -92,10 +97,11 @@ func TestG9GoldenHash(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/golden/hashes"
 	var out bytes.Buffer
-	for seed := range uint64(8) {
+	for i := range uint64(16) {
+		seed := 1000 + i%8 + i/8*wholeSeeds
 		m := fsm.New()
-		replay(t, m, history(t, 1000+seed, 500))
-		fmt.Fprintf(&out, "%d %016x\n", 1000+seed, m.Hash())
+		replay(t, m, history(t, seed, 500))
+		fmt.Fprintf(&out, "%d %016x\n", seed, m.Hash())
 	}
 	if *updateGolden {
 		if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
@@ -126,6 +132,7 @@ func TestG9RandomHistories(t *testing.T) {
 			t.Parallel()
 			d := fsmtest.WithShadow(t)
 			world := fsmtest.Seeded(seed)
+			world.Whole = seed%2 == 1
 			for range 200 {
 				d.Entry(world.Entry())
 			}

@@ -22,6 +22,9 @@ type Inspection struct {
 	Seen bool
 	// Now is the time that the levels are of.
 	Now bucket.Instant
+	// Starts and Ends are the window of a quota in Unix nanoseconds, 0 until the leader
+	// has said which.
+	Starts, Ends int64
 	// Buckets are in the order of the limit's dimensions.
 	Buckets []BucketView
 	// Keys is how many the limit has, OpenLeases how many leases of this key are
@@ -42,7 +45,9 @@ type BucketView struct {
 	// The rate after target: Amount tokens an Interval.
 	Amount   int64
 	Interval time.Duration
-	// Open is the tokens of unsettled leases that can still come back.
+	// Open is the tokens of unsettled leases that can still come back. Of slots it is
+	// those that are held, which are more than Burst after that was lowered; Level is
+	// those that are free.
 	Open int64
 	// Slack bounds by how much spending can trail debiting (G2); SlackTokens is
 	// what the rate hands out in that time, rounded up. At a rate of zero there
@@ -73,6 +78,7 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 	if t.key != nil {
 		in.OpenLeases = int(t.key.Leases)
 	}
+	in.Starts, in.Ends = lim.Now().Starts, lim.Now().Ends
 	in.Reports = m.state.ReportsOf(limit, key, maxReportsShown)
 	for i := range t.counts().Dimensions {
 		d := &t.counts().Dimensions[i]
@@ -80,7 +86,13 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 			continue
 		}
 		b := t.bucket(i, now)
-		in.Buckets = append(in.Buckets, view(lim.Limit, d, &b, t.open(d.ID)))
+		v := view(lim.Limit, d, &b, t.open(d.ID))
+		if d.Kind == logv1.Kind_KIND_CONCURRENCY {
+			v.Open = lim.InUse(key, now)
+			v.Level = max(0, v.Burst-v.Open)
+			v.Slack, v.SlackTokens, v.Classes = 0, 0, nil
+		}
+		in.Buckets = append(in.Buckets, v)
 	}
 	return in, nil
 }

@@ -61,7 +61,8 @@ func listCharges(l *state.Lease) []*logv1.Charge {
 	return list
 }
 
-// remaining is level minus debt of the buckets of a lease now.
+// remaining is level minus debt of the buckets of a lease now, or the slots that are
+// free.
 func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 	var list []*logv1.Remaining
 	for i := range l.Charges {
@@ -76,8 +77,12 @@ func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 		}
 		t := m.targetOf(lim, c.KeyName, k)
 		b, shape := t.bucket(d, m.state.Now), t.counts().Dimensions[d].Shape
+		left := b.Remaining(shape)
+		if c.Slots() {
+			left = max(0, shape.Burst()-lim.InUse(c.KeyName, m.state.Now))
+		}
 		list = append(list, &logv1.Remaining{
-			Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension, Tokens: b.Remaining(shape),
+			Limit: c.Limit, Key: c.KeyName, Dimension: c.Dimension, Tokens: left,
 		})
 	}
 	return list

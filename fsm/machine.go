@@ -98,6 +98,8 @@ type Counts struct {
 	// Limits includes deleted ones that are remembered.
 	Limits  int
 	Clients int
+	// Sessions are those that hold slots.
+	Sessions int
 	// Reports are those of what clients admitted by themselves.
 	Reports int
 	// Controlled are keys that feedback has paused, slowed or blocked, Blocked those
@@ -109,7 +111,7 @@ type Counts struct {
 func (m *Machine) Counts() Counts {
 	return Counts{
 		Keys: m.state.Keys(), Leases: m.state.Leases(), OpenLeases: m.state.OpenLeases(),
-		Limits: m.state.Limits(), Clients: m.state.Clients(), Reports: m.state.Reports(),
+		Limits: m.state.Limits(), Clients: m.state.Clients(), Reports: m.state.Reports(), Sessions: m.state.Sessions(),
 		Controlled: m.state.Controlled(), Blocked: m.state.Blocked(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/quota"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
@@ -72,14 +73,16 @@ func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]record.ReportID, er
 	return ids, nil
 }
 
-// countedBy finds limit, dimension and class of a count; nil where they are
-// gone. The dimension of an unlimited limit is -1.
+// countedBy finds limit, dimension and class of a count; nil where they are gone. The
+// dimension is -1 where no bucket counts: the limit is unlimited, off, or of slots,
+// which nobody holds by now.
 func (m *Machine) countedBy(id record.ReportID) (lim *state.Limit, dimension, class int) {
 	lim = m.state.FindLimit(id.Limit)
 	switch {
 	case lim == nil || !lim.Live() || check.WrongKey(lim.Limit.GetKeyed(), id.Key) != "":
 		return nil, 0, 0
-	case lim.Limit.GetUnlimited():
+	case lim.Limit.GetUnlimited() || lim.Limit.GetMode() == logv1.Mode_MODE_OFF ||
+		lim.Limit.GetKind() == logv1.Kind_KIND_CONCURRENCY:
 		return lim, -1, 0
 	}
 	dimension = lim.Now().Find(id.Dimension)
@@ -107,16 +110,18 @@ func (m *Machine) book(id record.ReportID, client string, tokens int64) *logv1.B
 	if dimension >= 0 {
 		k := m.state.FindKey(lim.ID, id.Key)
 		if k == nil {
-			if m.noRoom(lim) != "" {
+			if m.noRoom(lim) != "" || lim.TooMany(client, 1) {
 				return &logv1.Booking{Gone: true}
 			}
-			k = m.state.AddKey(lim, id.Key)
+			k = m.state.AddKeyFor(lim, id.Key, client)
 		}
-		b, shape := &m.state.ChangeKey(lim, k).Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape
+		k = m.state.ChangeKey(lim, k)
+		b, shape := &k.Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape
 		b.Advance(shape, m.state.Now)
 		owed := b.Debt(shape, class)
 		booking.WrittenOff = b.Excess(shape, class, extra)
 		booking.Debt = min(b.Debt(shape, class)-owed, extra-booking.GetWrittenOff())
+		quota.Warn(&m.effects, lim, k, dimension, client)
 	}
 	m.state.SetReported(id, client, tokens)
 	if beyond := booking.GetWrittenOff(); beyond > 0 {

@@ -131,6 +131,10 @@ func Operation(kind any) *logv1.Operation {
 		return &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: kind}}
 	case *logv1.ReportAdmitted:
 		return &logv1.Operation{Kind: &logv1.Operation_ReportAdmitted{ReportAdmitted: kind}}
+	case *logv1.RollWindow:
+		return &logv1.Operation{Kind: &logv1.Operation_RollWindow{RollWindow: kind}}
+	case *logv1.EndSession:
+		return &logv1.Operation{Kind: &logv1.Operation_EndSession{EndSession: kind}}
 	case *logv1.Feedback:
 		return &logv1.Operation{Kind: &logv1.Operation_Feedback{Feedback: kind}}
 	case *logv1.SetNode:

@@ -18,11 +18,15 @@ import (
 //	tick
 //	apply [revision=N] [prune] [author=A]     with lines: limit …, budget …, delete NAME
 //	plan  …                                   as apply, without effect
-//	acquire [id=X] [track] [class=C] [client=C] [owner=O] [times=N] CHARGE …
+//	acquire [id=X] [track] [class=C] [client=C] [owner=O] [times=N] [held=D] [revision=N] [content=N]
+//	        [session=S] [connection=N] CHARGE[,keep=N] …
 //	peek [class=C] CHARGE …
 //	settle id=X [progress] [owner=O] USAGE …
 //	release id=X [owner=O]
-//	renew id=X ttl=D seq=N [owner=O] USAGE …
+//	renew id=X ttl=D seq=N [owner=O] [session=S] [connection=N] USAGE …
+//	end session=S [owner=O] [connection=N] [grace=D] [resumed]
+//	wall D                                    from now on the wall clock is ahead of authority time by D
+//	roll LIMIT starts=D ends=D
 //	entry                                     with lines: operations, all in one entry
 //	adjust LIMIT[/KEY]:DIMENSION=±N|reset [reason=R]
 //	report node=N boot=N client=C slice=N total=N retries=N
@@ -37,6 +41,7 @@ import (
 func commands() map[string]command {
 	all := map[string]command{
 		"tick":    func(s *script, _, _ []string) []string { s.At(s.now); return nil },
+		"wall":    func(s *script, words, _ []string) []string { s.Ahead = s.duration(words[0]); return nil },
 		"apply":   (*script).apply,
 		"plan":    (*script).plan,
 		"acquire": (*script).acquire,
@@ -50,6 +55,7 @@ func commands() map[string]command {
 	}
 	for _, name := range []string{
 		"settle", "release", "renew", "adjust", "report", "admitted", "feedback", "clear", "node", "form",
+		"end", "roll",
 	} {
 		all[name] = func(s *script, words, _ []string) []string {
 			return show(s.At(s.now, s.operation(name, words)))
@@ -134,13 +140,28 @@ func (s *script) charge(word string) *logv1.Charge {
 // acquired is the acquire that the words describe.
 func (s *script) acquired(words []string) (op *logv1.Acquire, times int64) {
 	s.T.Helper()
-	o := parseWords(words, "id", "track", "class", "client", "owner", "times")
+	o := parseWords(words, "id", "track", "class", "client", "owner", "times", "held", "revision", "content",
+		"session", "connection")
 	op = &logv1.Acquire{
 		LeaseId: LeaseID(o.values["id"]), Track: o.flags["track"], Class: o.values["class"],
 		Client: o.values["client"], Owner: o.values["owner"],
 	}
+	if text := o.values["held"]; text != "" {
+		op.Held = int64(s.duration(text))
+	}
+	if text, given := o.values["revision"]; given {
+		revision := uint64(s.number(text))
+		op.Revision = &revision
+	}
+	op.Content, op.Connection = uint64(s.number(o.values["content"])), uint64(s.number(o.values["connection"]))
+	if text := o.values["session"]; text != "" {
+		op.Session = LeaseID(text)
+	}
 	for _, word := range o.rest {
-		op.Charges = append(op.Charges, s.charge(word))
+		word, keep, _ := strings.Cut(word, ",keep=")
+		c := s.charge(word)
+		c.Keep = s.number(keep)
+		op.Charges = append(op.Charges, c)
 	}
 	return op, max(1, s.number(o.values["times"]))
 }

@@ -17,6 +17,8 @@ import (
 type Driver struct {
 	*fsm.Machine
 	T testing.TB
+	// Ahead, where set, is by how much the wall clock is ahead of authority time.
+	Ahead time.Duration
 	// Effects are those of the last entry.
 	Effects []effect.Effect
 	// Shadow, where set, applies the same through the bytes of the log, and is
@@ -35,7 +37,11 @@ func WithShadow(t testing.TB) *Driver {
 // At applies one entry.
 func (d *Driver) At(at time.Duration, operations ...*logv1.Operation) []*logv1.Result {
 	d.T.Helper()
-	return d.Entry(&logv1.Entry{Stamp: int64(at), Operations: operations})
+	entry := &logv1.Entry{Stamp: int64(at), Operations: operations}
+	if d.Ahead > 0 {
+		entry.Wall = int64(d.Ahead + at)
+	}
+	return d.Entry(entry)
 }
 
 // Acquire applies one acquire in an entry of its own.

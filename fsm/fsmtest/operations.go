@@ -3,6 +3,7 @@ package fsmtest
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
@@ -11,7 +12,8 @@ import (
 func (s *script) operation(name string, words []string) *logv1.Operation {
 	s.T.Helper()
 	o := parseWords(words, "id", "progress", "owner", "client", "ttl", "seq", "reason", "author", "node", "boot",
-		"slice", "total", "retries", "remove", "grpc", "keys", "leases", "limits", "clients", "session")
+		"slice", "total", "retries", "remove", "grpc", "keys", "leases", "limits", "clients", "session",
+		"connection", "grace", "resumed", "starts", "ends")
 	id := LeaseID(o.values["id"])
 	switch name {
 	case "acquire":
@@ -27,6 +29,16 @@ func (s *script) operation(name string, words []string) *logv1.Operation {
 		return Operation(&logv1.Renew{
 			LeaseId: id, Owner: o.values["owner"], Ttl: int64(s.duration(o.values["ttl"])),
 			Sequence: uint64(s.number(o.values["seq"])), Used: s.usages(o.rest),
+			Session: s.session(o), Connection: uint64(s.number(o.values["connection"])),
+		})
+	case "end":
+		return Operation(&logv1.EndSession{
+			Session: s.session(o), Owner: o.values["owner"], Connection: uint64(s.number(o.values["connection"])),
+			Grace: int64(s.optional(o.values["grace"])), Resumed: o.flags["resumed"],
+		})
+	case "roll":
+		return Operation(&logv1.RollWindow{
+			Limit: o.rest[0], Starts: int64(s.duration(o.values["starts"])), Ends: int64(s.duration(o.values["ends"])),
 		})
 	case "adjust":
 		return Operation(s.adjustment(o))
@@ -59,6 +71,21 @@ func (s *script) operation(name string, words []string) *logv1.Operation {
 	}
 	s.T.Fatalf("%s: %q is no operation", s.file, name)
 	return nil
+}
+
+func (s *script) session(o options) []byte {
+	if o.values["session"] == "" {
+		return nil
+	}
+	return LeaseID(o.values["session"])
+}
+
+func (s *script) optional(text string) time.Duration {
+	s.T.Helper()
+	if text == "" {
+		return 0
+	}
+	return s.duration(text)
 }
 
 func (s *script) usages(words []string) []*logv1.Usage {
@@ -142,12 +169,16 @@ func (s *script) plan(words, input []string) []string {
 
 // limit reads NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N] [loss=open|share|closed] [fallback=N%]
 // [ramp=D] [adaptive=DECREASE%:STEP%:INTERVAL:FLOOR%]
-// [class=NAME:SHARE%:BURST%] … DIMENSION=RATE,burst=N[,debt=N][,open=N] … .
+// [kind=concurrency|quota] [mode=off|shadow|warn] [period=hour|day|month] [warn=N%,N%] [max_keys_per_client=N]
+// [class=NAME:SHARE%:BURST%] … [override=VALUE[*]:AMOUNT/INTERVAL,burst=N] …
+// DIMENSION=RATE,burst=N[,debt=N][,open=N] … .
 func (s *script) limit(name string, words []string) *logv1.Limit {
 	s.T.Helper()
 	o := parseWords(words, append(recovering(),
-		"keyed", "unlimited", "target", "lease", "max_keys", "loss", "fallback")...)
+		"keyed", "unlimited", "target", "lease", "max_keys", "loss", "fallback",
+		"kind", "mode", "period", "warn", "max_keys_per_client")...)
 	limit := Limit(name)
+	s.model(limit, o)
 	if text := o.values["loss"]; text != "" {
 		limit.OnQuorumLoss = logv1.OnQuorumLoss(logv1.OnQuorumLoss_value["ON_QUORUM_LOSS_"+strings.ToUpper(text)])
 	}
@@ -168,8 +199,13 @@ func (s *script) limit(name string, words []string) *logv1.Limit {
 	}
 	for _, word := range o.rest {
 		name, value, _ := strings.Cut(word, "=")
-		if name != "class" {
-			limit.Dimensions = append(limit.Dimensions, s.dimension(name, value))
+		switch name {
+		case "class":
+		case "override":
+			limit.Overrides = append(limit.Overrides, s.override(limit, value))
+			continue
+		default:
+			limit.Dimensions = append(limit.Dimensions, s.counting(limit, name, value))
 			continue
 		}
 		parts := strings.Split(value, ":")

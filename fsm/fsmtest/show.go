@@ -74,16 +74,23 @@ func showAcquire(a *logv1.AcquireResult) string {
 		if d.GetLimit() != "" {
 			words = append(words, place(d.GetLimit(), d.GetKey(), d.GetDimension()))
 		}
-		if d.GetRetryAfter() == 0 {
-			words = append(words, "never")
-		} else {
-			words = append(words, "wait", time.Duration(d.GetRetryAfter()).String())
-		}
+		words = append(words, showWait(d))
+	}
+	for _, w := range a.GetWarnings() {
+		words = append(words, "warning", strings.TrimPrefix(w.GetReason().String(), "REASON_"),
+			place(w.GetLimit(), w.GetKey(), w.GetDimension()), showWait(w))
 	}
 	for _, r := range a.GetRemaining() {
 		words = append(words, fmt.Sprintf("left %s=%d", place(r.GetLimit(), r.GetKey(), r.GetDimension()), r.GetTokens()))
 	}
 	return strings.Join(words, " ")
+}
+
+func showWait(d *logv1.Denial) string {
+	if d.GetRetryAfter() == 0 {
+		return "never"
+	}
+	return "wait " + time.Duration(d.GetRetryAfter()).String()
 }
 
 func showLease(r *logv1.LeaseResult) string {

@@ -19,8 +19,11 @@ type World struct {
 	Tame bool
 	// Feedback mixes in what providers say, and limits that ramp or adapt.
 	Feedback bool
-	now      time.Duration
-	seq      uint64
+	// Whole mixes in slots, quotas, modes, sessions, overrides and what is kept for those who
+	// wait.
+	Whole bool
+	now   time.Duration
+	seq   uint64
 }
 
 // Seeded is a world from a seed: the same one on every architecture, which
@@ -73,6 +76,9 @@ func (w *World) Entry() *logv1.Entry {
 func (w *World) Operation() *logv1.Operation {
 	if w.Feedback && w.Choose(6) == 0 {
 		return w.heard()
+	}
+	if w.Whole && w.Choose(4) == 0 {
+		return w.more()
 	}
 	switch w.Choose(17) {
 	case 0, 1, 2, 3, 4:
@@ -141,6 +147,9 @@ func (w *World) amount() int64 {
 }
 
 func (w *World) charge() *logv1.Charge {
+	if w.Whole && w.Choose(2) == 0 {
+		return w.counted()
+	}
 	limit := w.limit()
 	return Charge(limit, w.key(limit), w.dimension(), w.amount())
 }
@@ -152,6 +161,9 @@ func (w *World) acquire() *logv1.Acquire {
 	}
 	for range 1 + w.Choose(3) {
 		op.Charges = append(op.Charges, w.charge())
+	}
+	if w.Whole {
+		w.way(op)
 	}
 	return op
 }
@@ -238,8 +250,16 @@ func (w *World) applyLimits() *logv1.ApplyLimits {
 
 // configure is a random configuration of a limit.
 func (w *World) configure(name string) *logv1.Limit {
+	if w.Whole && w.Choose(3) == 0 {
+		return w.counting()
+	}
 	limit := Limit(name)
 	limit.Keyed = name >= "l2"
+	if w.Whole {
+		limit.Mode = pick(w, logv1.Mode_MODE_ENFORCE, logv1.Mode_MODE_ENFORCE, logv1.Mode_MODE_OFF,
+			logv1.Mode_MODE_SHADOW, logv1.Mode_MODE_WARN)
+		limit.MaxKeysPerClient = int64(w.Choose(3))
+	}
 	if w.Feedback {
 		w.recovery(limit)
 	}

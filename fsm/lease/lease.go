@@ -99,11 +99,16 @@ func (b *Book) Expire(l *state.Lease) *state.Lease {
 	l = b.state.TouchLease(l)
 	b.charge(l)
 	b.state.EndLease(l, logv1.LeaseState_LEASE_STATE_EXPIRED, l.SettleUntil)
+	b.ended(l, "expired")
+	return l
+}
+
+// ended tells of a lease that ended unreported, by its first charge.
+func (b *Book) ended(l *state.Lease, how string) {
 	b.effects.Add(effect.Effect{
-		Kind: effect.LeaseEnded, Client: l.Client, Value: "expired",
+		Kind: effect.LeaseEnded, Client: l.Client, Value: how,
 		Limit: l.Charges[0].Limit, Key: l.Charges[0].KeyName, Dimension: l.Charges[0].Dimension,
 	})
-	return l
 }
 
 // charge charges a lease that nobody settled in full, but for its slots, which come

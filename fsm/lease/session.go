@@ -93,15 +93,18 @@ func (b *Book) EndSession(op *logv1.EndSession) (*logv1.Result, error) {
 	return done, nil
 }
 
-// EndSessions ends the leases of sessions whose grace is over, at most so many
-// sessions.
+// EndSessions ends the leases of sessions whose grace is over, at most so many.
 func (b *Book) EndSessions(most int) {
-	for range most {
+	for most > 0 {
 		one, at := b.state.FirstToEnd()
 		if at > b.state.Now {
 			return
 		}
 		for _, id := range one.Leases() {
+			if most == 0 {
+				return
+			}
+			most--
 			b.abandon(b.state.FindLease(id))
 		}
 	}
@@ -123,4 +126,7 @@ func (b *Book) abandon(l *state.Lease) {
 		}
 	}
 	b.state.EndLease(l, ended, b.state.Now)
+	if ended == logv1.LeaseState_LEASE_STATE_EXPIRED {
+		b.ended(l, "session")
+	}
 }

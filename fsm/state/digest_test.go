@@ -82,6 +82,7 @@ func TestG9EveryFieldOfALeaseCounts(t *testing.T) {
 			func(l *Lease) { l.SpendUntil = 1 },
 			func(l *Lease) { l.SettleUntil = 1 },
 			func(l *Lease) { l.ForgetAt = 1 },
+			func(l *Lease) { l.Session[3] = 1 },
 			func(l *Lease) { l.Charges = append(l.Charges, l.Charges[0]) },
 			func(l *Lease) { l.Charges[0].LimitID = 1 },
 			func(l *Lease) { l.Charges[0].DimensionID = 1 },
@@ -97,6 +98,7 @@ func TestG9EveryFieldOfALeaseCounts(t *testing.T) {
 			func(l *Lease) { l.Charges[0].Refunded = 1 },
 			func(l *Lease) { l.Charges[0].Excess = 1 },
 			func(l *Lease) { l.Charges[0].WrittenOff = 1 },
+			func(l *Lease) { l.Charges[0].Refused = true },
 		} {
 			l := &Lease{Lease: record.Lease{Charges: []record.Charge{{Counted: &record.Counted{}}}}}
 			change(l)
