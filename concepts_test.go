@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/retry"
 )
 
 // The worked examples of docs/concepts, with the numbers that the pages print.
@@ -158,5 +159,41 @@ func TestConceptsFailingOpen(t *testing.T) {
 	spent := m.Summary(began.Add(time.Minute)).Spent[0]
 	if admitted != 1500 || spent.Worst != 1525 || spent.Fleet != 6100 {
 		t.Errorf("%d admitted, at worst %d and %d, the page says 1500, 1525 and 6100", admitted, spent.Worst, spent.Fleet)
+	}
+}
+
+func TestConceptsRetryBudgets(t *testing.T) {
+	rule := failopen.DefaultRetries()
+	if left := rule.Headroom(400, 0); left != 101 || retry.Part(left, 3) != 34 {
+		t.Errorf("%d retries beside 400 first attempts, %d at one of three nodes; the page says 101 and 34", left, retry.Part(left, 3))
+	}
+	for _, row := range []struct {
+		retries int64
+		warns   bool
+		want    retry.Verdict
+	}{{44, false, retry.Admit}, {45, true, retry.Admit}, {100, true, retry.Admit}, {101, true, retry.Budget}} {
+		total := 400 + row.retries
+		if got := rule.Decide(total, row.retries, 1); got != row.want || rule.Above(total, row.retries, 1000) != row.warns {
+			t.Errorf("%d retries of %d: %v, the page says %v", row.retries, total, got, row.want)
+		}
+	}
+	rule.MinRetries, rule.MinInterval = 10, time.Second
+	if rule.Floor() != 3000 {
+		t.Errorf("a floor of %d, the page says 3,000", rule.Floor())
+	}
+	tokens, balance := retry.TokenRule{Cap: 500, Cost: 5, Refund: 1}, retry.Tokens{}
+	for range 100 {
+		if !balance.Retry(0, tokens) {
+			t.Fatal("fewer than a hundred retries at once")
+		}
+	}
+	for range 5 {
+		if balance.Retry(0, tokens) {
+			t.Fatal("fewer than five successes pay for a retry")
+		}
+		balance.Success(tokens)
+	}
+	if !balance.Retry(0, tokens) {
+		t.Error("five successes don't pay for a retry")
 	}
 }

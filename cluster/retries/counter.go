@@ -293,14 +293,15 @@ func (n *Counter) Finish(at time.Duration, h Hold, recorded bool, denied tally.C
 }
 
 // Note counts what is not decided here: r names the client, the window and the
-// replica. Beyond the bounds nothing is counted. It wants the lock that Decide
-// wants.
+// replica. Beyond the bounds nothing is counted, nor are refusals alone of a
+// client of which nothing is known. It wants the lock that Decide wants.
 func (n *Counter) Note(at time.Duration, now bucket.Instant, r Request, a Tried) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.mu.faults.add(at, r.Client, r.Rule.Window, a.Fault)
 	c := n.mu.clients[r.Client]
-	if n.mu.room >= n.config.SlotsMax || c == nil && len(n.mu.clients) >= n.config.ClientsMax {
+	stranger := c == nil && !r.Known && a.Count.Total == 0 && a.Count.Throttled == 0
+	if stranger || n.mu.room >= n.config.SlotsMax || c == nil && len(n.mu.clients) >= n.config.ClientsMax {
 		return
 	}
 	if c != nil {

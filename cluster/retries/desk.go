@@ -152,7 +152,7 @@ type Tried struct {
 	Fault tally.Fault
 }
 
-// Note counts what happened to a client without a decision. Its wants the lock
+// Note counts what happened to a client without a decision. It wants the lock
 // that Decide wants. Refusals alone bring no client into being (S1-52).
 func (d *Desk) Note(m *fsm.Machine, at time.Duration, now bucket.Instant, client string, a Tried) {
 	budget := m.BudgetFor(client)
@@ -163,11 +163,9 @@ func (d *Desk) Note(m *fsm.Machine, at time.Duration, now bucket.Instant, client
 	if budget == nil {
 		length = m.SliceOf(client) * window.Slices
 	}
-	onlyRefused := a.Count.Total == 0 && a.Count.Throttled == 0
-	if onlyRefused && !m.KnowsClient(client) {
-		return
-	}
-	d.Counter.Note(at, now, Request{Client: client, Rule: retry.Rule{Window: length}, Replica: m}, a)
+	d.Counter.Note(at, now, Request{
+		Client: client, Rule: retry.Rule{Window: length}, Known: m.KnowsClient(client), Replica: m,
+	}, a)
 }
 
 // freesAt is when the window would let the client through, if it asked nothing

@@ -133,7 +133,8 @@ func TestModes(t *testing.T) {
 			if r.Denial != nil || r.Warning.GetReason() != logv1.Reason_REASON_RETRY_BUDGET || r.Warning.GetFreesIn() <= 0 {
 				t.Errorf("%+v, want a warning", r)
 			}
-			if r := o.ask(work("c", "gpt"), 4, granted()); r.Denial != nil || r.Warning.GetReason() != logv1.Reason_REASON_ATTEMPTS {
+			r = o.ask(work("c", "gpt"), 4, granted())
+			if r.Denial != nil || r.Warning.GetReason() != logv1.Reason_REASON_ATTEMPTS {
 				t.Errorf("%+v, want a warning of attempts", r)
 			}
 			if got := o.stat("c"); got.Count.Total != 53 || got.Count.Denied != 0 || !got.Over {
@@ -311,12 +312,15 @@ func TestTried(t *testing.T) {
 	t.Run("S1-31_permits_count", func(t *testing.T) {
 		t.Parallel()
 		o := newOffice(t, 1, nil)
-		note(o, "c", retries.Tried{Count: tally.Count{Total: 100, Retries: 30, Throttled: 5}, Fault: tally.Fault{Text: "429", Times: 5}})
+		note(o, "c", retries.Tried{
+			Count: tally.Count{Total: 100, Retries: 30, Throttled: 5}, Fault: tally.Fault{Text: "429", Times: 5},
+		})
 		if r := o.ask(work("c", "gpt"), 0, granted()); r.Denial == nil {
 			t.Error("a client is admitted that its permits have put over its budget")
 		}
 		got := o.stat("c")
-		if want := (tally.Count{Total: 100, Retries: 30, Throttled: 5, Denied: 0}); got.Count != want || !got.Over || got.Fault.Text != "429" {
+		want := tally.Count{Total: 100, Retries: 30, Throttled: 5, Denied: 1}
+		if got.Count != want || !got.Over || got.Fault.Text != "429" {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	})

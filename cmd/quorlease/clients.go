@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,13 @@ func newClients(a *app) *cobra.Command {
 		Use:   "clients",
 		Short: "Show who asks, those with the most retries first",
 		Long: `Show the clients that asked within the window of their retry budget: how many
-requests were admitted, how many of them were retries, and what is left.`,
+requests were admitted, how many of them were retries, what is left, and when
+a client over its budget gets through again (FREES_IN). MODE is the budget's.
+
+THROTTLED is how often a provider throttled it in the last hour. DENIED is how
+often it was told to wait, EARLY after how many of those it did not, and HONOURS
+whether it does: no more than one in twenty early. ERROR is the commonest one
+that was reported for it. A dash is unknown or none.`,
 		Example: `  quorlease clients --top 5`,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -53,10 +60,30 @@ func (a *app) clients(ctx context.Context, request *quorleasev1.ClientsListReque
 			rows = append(rows, []string{
 				c.GetClient(), show.Number(c.GetRequests()), show.Number(c.GetRetries()),
 				show.Percent(c.GetFractionPpm() / 100), show.Number(c.GetRetriesLeft()),
-				c.GetRetryBudget(), show.YesNo(c.GetOverBudget()),
+				c.GetRetryBudget(), show.YesNo(c.GetOverBudget()), show.Duration(c.GetFreesIn()),
+				modeOf(c.GetMode()), show.Number(c.GetThrottled()), show.Number(c.GetDenied()), show.Number(c.GetEarly()),
+				honours(c), c.GetError(),
 			})
 		}
-		show.Table(w, "CLIENT REQUESTS RETRIES FRACTION RETRIES_LEFT RETRY_BUDGET OVER_BUDGET", rows)
+		show.Table(w, "CLIENT REQUESTS RETRIES FRACTION RETRIES_LEFT RETRY_BUDGET OVER_BUDGET FREES_IN MODE "+
+			"THROTTLED DENIED EARLY HONOURS ERROR", rows)
 		fmt.Fprintf(w, "%d of %d clients\n", len(rows), answer.GetTotal())
 	})
+}
+
+// modeOf is a mode as a limits file spells it, empty where there is none.
+func modeOf(m quorleasev1.Mode) string {
+	if m == quorleasev1.Mode_MODE_UNSPECIFIED {
+		return ""
+	}
+	return strings.ToLower(m.String())
+}
+
+// honours says whether a client waits as long as it is told, empty where nobody
+// can say.
+func honours(c *quorleasev1.ClientStatus) string {
+	if c.HonoursWaits == nil {
+		return ""
+	}
+	return show.YesNo(c.GetHonoursWaits())
 }
