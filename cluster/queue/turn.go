@@ -269,6 +269,9 @@ func (t *turns) granted(w *Waiter) {
 type meter struct {
 	since  time.Duration
 	tokens map[string]float64
+	// last is when the latest was served: what comes for the head since then is not
+	// counted yet.
+	last time.Duration
 	// halved is how often what was has been forgotten by half. The limit's numbers
 	// are forgotten like everything else, or a lane that gets a part of them would be
 	// told too short a wait for ever (S3-39).
@@ -287,6 +290,7 @@ func (m *meter) count(now time.Duration, costs []Cost) {
 	if m.tokens == nil {
 		m.tokens = make(map[string]float64, len(costs))
 	}
+	m.last = now
 	for _, c := range costs {
 		m.tokens[c.Dimension] += float64(c.Tokens)
 	}
@@ -306,7 +310,7 @@ func (m *meter) rate(now time.Duration, c Cost, prior float64) float64 {
 	if prior > 0 {
 		stands := math.Ldexp(meterPrior*float64(c.Tokens), -m.halved)
 		served += stands
-		elapsed += stands / prior
+		elapsed += stands/prior - min(float64(now-max(m.since, m.last)), float64(c.Tokens)/prior)
 	}
 	if elapsed <= 0 {
 		return 0
