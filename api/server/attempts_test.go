@@ -98,7 +98,8 @@ func TestAttemptsThatCantBe(t *testing.T) {
 		"attempts.errors":    {Total: 1, Errors: -1},
 		"attempts.error":     {Total: 1, Error: strings.Repeat("x", 65)},
 	} {
-		_, err := quorleasev1.NewAdmissionClient(conn).Report(patient(t), &quorleasev1.ReportRequest{Client: "c", Attempts: a})
+		r := &quorleasev1.ReportRequest{Client: "c", Attempts: a}
+		_, err := quorleasev1.NewAdmissionClient(conn).Report(patient(t), r)
 		if e := server.ErrorOf(err); len(e.Fields) != 1 || e.Fields[0].Name != field {
 			t.Errorf("%v, want %s", err, field)
 		}

@@ -95,7 +95,7 @@ func (a *admission) Session(
 		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
 		items: map[uint64]*item{},
 	}
-	s.peeks.wake = make(chan struct{}, 1)
+	s.peeks.wake, s.peeks.start = make(chan struct{}, 1), s.startPeeks
 	a.server.joined.Add(1)
 	go func() {
 		defer a.server.joined.Done()

@@ -18,6 +18,8 @@ import (
 type peeks struct {
 	wake   chan struct{}
 	joined sync.WaitGroup
+	// start starts the goroutine and returns what ends it.
+	start func() context.CancelFunc
 
 	mu      sync.Mutex
 	waiting []*item
@@ -36,15 +38,16 @@ func (s *session) look(it *item) {
 	}
 	p.waiting = append(p.waiting, it)
 	if p.cancel == nil {
-		var ctx context.Context
-		ctx, p.cancel = context.WithCancel(s.stream.Context())
-		p.joined.Add(1)
-		go func() {
-			defer p.joined.Done()
-			s.answerPeeks(ctx)
-		}()
+		p.cancel = p.start()
 	}
 	signal(p.wake)
+}
+
+// startPeeks starts the goroutine, for as long as the stream is there.
+func (s *session) startPeeks() context.CancelFunc {
+	ctx, cancel := context.WithCancel(s.stream.Context())
+	s.peeks.joined.Go(func() { s.answerPeeks(ctx) })
+	return cancel
 }
 
 // stop ends the goroutine and waits for it.
