@@ -174,4 +174,3 @@ func TestWaitingForSlots(t *testing.T) {
 		}
 	})
 }
-

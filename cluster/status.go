@@ -146,6 +146,7 @@ func (n *Node) addGauges() {
 		func() float64 { return float64(n.budgets.Tops().Fraction) / 1e6 })
 	n.metrics.Gauge("quorlease_clients_over_budget", "Clients whose retry budget is spent.",
 		func() float64 { return float64(n.budgets.Tops().Over) })
+	n.metrics.Queues(n.waiting.Depths)
 	n.metrics.Gauge("quorlease_follower_lag_entries",
 		"At the leader, how many entries the slowest member that answers is behind.", n.lag)
 	n.metrics.Gauge("quorlease_disk_free_bytes", "Free space on the disk of the data directory.", func() float64 {

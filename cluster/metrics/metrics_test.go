@@ -8,6 +8,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/metrics"
+	"github.com/quorlease/quorlease/cluster/queue"
 )
 
 // value is a counter or gauge with these labels, -1 where there is none.
@@ -39,6 +40,9 @@ func TestSet(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	set := metrics.New()
 	set.Gauge("quorlease_test", "A figure.", func() float64 { return 42 })
+	set.Queues(func() []queue.Depth {
+		return []queue.Depth{{Limit: "gpt", Class: "live", Waiting: 7, Oldest: 1500 * time.Millisecond}}
+	})
 	if err := set.Register(registry); err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +70,8 @@ func TestSet(t *testing.T) {
 		{"quorlease_is_leader", nil, 1},
 		{"quorlease_log_entries_total", nil, 1},
 		{"quorlease_test", nil, 42},
+		{"quorlease_queue_depth", map[string]string{"limit": "gpt", "class": "live"}, 7},
+		{"quorlease_queue_oldest_seconds", map[string]string{"limit": "gpt", "class": "live"}, 1.5},
 	} {
 		if got := value(t, registry, c.name, c.labels); got != c.want {
 			t.Errorf("%s%v is %v, want %v", c.name, c.labels, got, c.want)
