@@ -201,8 +201,14 @@ func TestAttributesThatCantBeUsed(t *testing.T) {
 	}{
 		{"nothing fits", &quorleasev1.AcquireRequest{Attributes: pairs("region=eu")}, "LIMIT_NOT_FOUND", "no limit fits"},
 		{"too many", &quorleasev1.AcquireRequest{Attributes: many}, "BAD_FIELD", "attributes: 33, more than 32"},
-		{"a bad name", &quorleasev1.AcquireRequest{Attributes: pairs("A=x")}, "BAD_FIELD", `"A" is not the name of an attribute`},
-		{"A22_an_empty_value", &quorleasev1.AcquireRequest{Attributes: pairs("team=")}, "BAD_FIELD", "attributes.team: missing"},
+		{
+			"a bad name", &quorleasev1.AcquireRequest{Attributes: pairs("A=x")},
+			"BAD_FIELD", `"A" is not the name of an attribute`,
+		},
+		{
+			"A22_an_empty_value", &quorleasev1.AcquireRequest{Attributes: pairs("team=")},
+			"BAD_FIELD", "attributes.team: missing",
+		},
 		{
 			"A22_a_line_break", &quorleasev1.AcquireRequest{Attributes: map[string]string{"team": "a\nb"}},
 			"BAD_FIELD", "has a control character",

@@ -287,7 +287,7 @@ func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
 	if r := request.GetAcquire(); r != nil && err == nil {
 		it.known, it.pending.MaxWait = r.KnownRevision, r.GetMaxWait().AsDuration()
 		it.described = convert.Described(r, op.GetAcquire())
-		err = s.expand(it)
+		err = s.expand(s.stream.Context(), it)
 	}
 	return err
 }

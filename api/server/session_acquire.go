@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -8,10 +10,10 @@ import (
 )
 
 // expand gives an acquire its charges, and the session that slots are tied to.
-func (s *session) expand(it *item) error {
+func (s *session) expand(ctx context.Context, it *item) error {
 	op := it.pending.Operation.GetAcquire()
 	it.tries++
-	if err := s.server.expander.Acquire(s.stream.Context(), op, it.described); err != nil {
+	if err := s.server.expander.Acquire(ctx, op, it.described); err != nil {
 		return err
 	}
 	s.tie.Load().Acquire(op)
@@ -26,13 +28,13 @@ func (it *item) isStale(r *logv1.Result) bool {
 
 // repeat expands an acquire again and submits it as another item with its seq: what
 // the node has had can't be handed to it twice.
-func (s *session) repeat(it *item) {
+func (s *session) repeat(ctx context.Context, it *item) {
 	next := &item{session: s, seq: it.seq, cost: it.cost, known: it.known, described: it.described, tries: it.tries}
 	next.pending.Operation = proto.CloneOf(it.pending.Operation)
 	next.pending.Attempt, next.pending.MaxWait = it.pending.Attempt, it.pending.MaxWait
 	next.pending.Deadline = it.pending.Deadline
 	next.pending.Done = func(r *logv1.Result, err error) { s.done(next, r, err) }
-	err := s.expand(next)
+	err := s.expand(ctx, next)
 	s.mu.Lock()
 	if s.items[it.seq] != it {
 		// It was cancelled meanwhile.

@@ -126,7 +126,7 @@ func (s *session) view(ctx context.Context, batch []*item) (err error) {
 	}
 	for i, it := range batch {
 		if it.peek == nil {
-			s.repeat(it)
+			s.repeat(ctx, it)
 			continue
 		}
 		s.done(it, &logv1.Result{Kind: &logv1.Result_Acquire{Acquire: found[i]}}, refused[i])
