@@ -3,6 +3,8 @@ package check
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -44,11 +46,16 @@ type Replay struct {
 	debits  *Debits
 	history History
 	now     int64
+	// overrides are those of limits that have some.
+	overrides map[string][]*logv1.Override
 }
 
 // NewReplay begins before the first entry.
 func NewReplay() *Replay {
-	return &Replay{machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}}}
+	return &Replay{
+		machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}},
+		overrides: map[string][]*logv1.Override{},
+	}
 }
 
 // Restore begins with a snapshot instead. Levels in it are not looked at: every
@@ -98,7 +105,7 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 	switch kind := op.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		if answer := result.GetAcquire(); answer.GetGranted() && !answer.GetRepeated() {
-			r.granted(kind.Acquire.GetCharges())
+			r.granted(kind.Acquire.GetCharges(), answer.GetWarnings())
 		}
 	case *logv1.Operation_Settle, *logv1.Operation_Release:
 		if answer := result.GetLease(); !answer.GetRepeated() {
@@ -115,8 +122,15 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 	}
 }
 
-func (r *Replay) granted(charges []*logv1.Charge) {
+// granted debits what was granted. What only warns of a refusal took nothing.
+func (r *Replay) granted(charges []*logv1.Charge, warnings []*logv1.Denial) {
 	for _, c := range charges {
+		took := !slices.ContainsFunc(warnings, func(d *logv1.Denial) bool {
+			return d.GetLimit() == c.GetLimit() && d.GetKey() == c.GetKey() && d.GetDimension() == c.GetDimension()
+		})
+		if !took || r.overridden(c.GetLimit(), c.GetKey()) {
+			continue
+		}
 		r.debits.Debit(Bucket{c.GetLimit(), c.GetKey(), c.GetDimension()}, c.GetAmount(), r.now)
 		r.history.Granted[c.GetLimit()] += c.GetAmount()
 	}
@@ -124,7 +138,7 @@ func (r *Replay) granted(charges []*logv1.Charge) {
 
 func (r *Replay) refunded(settlements []*logv1.Settlement) {
 	for _, s := range settlements {
-		if s.GetRefunded() > 0 {
+		if s.GetRefunded() > 0 && !r.overridden(s.GetLimit(), s.GetKey()) {
 			r.debits.Refund(Bucket{s.GetLimit(), s.GetKey(), s.GetDimension()}, s.GetRefunded(), r.now)
 			r.history.Granted[s.GetLimit()] -= s.GetRefunded()
 		}
@@ -146,11 +160,25 @@ func (r *Replay) changed(change *logv1.LimitChange) {
 	r.limit(after)
 }
 
+// limit takes over the numbers of a limit. G1 is about token buckets: slots and
+// quotas have bounds of another kind, and keys that have numbers of their own are
+// left to the state machine's tests.
 func (r *Replay) limit(limit *logv1.Limit) {
+	r.overrides[limit.GetName()] = limit.GetOverrides()
 	for _, d := range limit.GetDimensions() {
+		if limit.GetKind() != logv1.Kind_KIND_RATE {
+			r.debits.Forget(limit.GetName(), d.GetName())
+			continue
+		}
 		r.debits.Limit(limit.GetName(), d.GetName(), Spec{
 			Amount: d.GetAmount(), Interval: d.GetInterval(),
 			TargetBP: limit.GetTarget(), Burst: d.GetBurst(),
 		}, r.now)
 	}
+}
+
+func (r *Replay) overridden(limit, key string) bool {
+	return slices.ContainsFunc(r.overrides[limit], func(o *logv1.Override) bool {
+		return o.GetValue() == key || o.GetPrefix() && strings.HasPrefix(key, o.GetValue())
+	})
 }
