@@ -145,6 +145,13 @@ func TestReportsAreAsReviewed(t *testing.T) {
 					`{"limit":"tenant","key":"red","dimension":"requests","tokens":"12"}]}`,
 			},
 		},
+		{name: "report-feedback", request: request{
+			method: "POST", path: "/v1/admission:report", kind: "application/json",
+			body: `{"client":"gateway","feedback":[` +
+				`{"kind":"THROTTLED","limit":"deployment","wait":"22s","remaining":{"tokens":"0"},` +
+				`"reason":"rate_limit_exceeded"},{"kind":"SPEND_CAP","limit":"forgotten"}]}`,
+		}},
+		{name: "inspect-paused", request: request{method: "GET", path: "/v1/limits:inspect?limit=deployment"}},
 		{name: "inspect-reported", request: request{method: "GET", path: "/v1/limits:inspect?limit=tenant&key=red"}},
 		{name: "acquire-known", request: request{
 			method: "POST", path: "/v1/admission:acquire", kind: "application/json",
