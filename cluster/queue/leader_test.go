@@ -23,7 +23,7 @@ type leader struct {
 	noKeep bool
 }
 
-func newLeader(t testing.TB, spec bucket.Spec, names ...string) *leader {
+func newLeader(t rapid.TB, spec bucket.Spec, names ...string) *leader {
 	t.Helper()
 	shape, err := bucket.NewShape(spec)
 	if err != nil {
@@ -161,7 +161,7 @@ func TestT48OverflowIsKeptForTheHead(t *testing.T) {
 func TestG5WaitersOfAnotherClass(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		l := newLeader(quiet{}, halves, "live", "batch")
+		l := newLeader(t, halves, "live", "batch")
 		inside, other := "live", "batch"
 		if rapid.Bool().Draw(t, "batch is the one inside") {
 			inside, other = other, inside
@@ -183,12 +183,6 @@ func TestG5WaitersOfAnotherClass(t *testing.T) {
 		})
 	})
 }
-
-// quiet is a testing.TB for a set-up that can't fail.
-type quiet struct{ testing.TB }
-
-// Helper implements testing.TB.
-func (quiet) Helper() {}
 
 func TestA4BurstDrains(t *testing.T) {
 	t.Parallel()
