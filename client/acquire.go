@@ -37,6 +37,9 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	}
 	asked := time.Now()
 	c.notePatience(ctx, asked)
+	if v := c.machine.Retry(asked, r.Client, r.Attempt); !v.Admit {
+		return c.count(refusedLocally(&r, v)), nil
+	}
 	if c.machine.Away() {
 		return c.count(c.decide(&r)), nil
 	}
@@ -98,19 +101,22 @@ func (c *Client) decide(r *Request) *Decision {
 	v := c.machine.Decide(now, failopen.Request{
 		Client: r.Client, Class: r.Class, Attempt: r.Attempt, Charges: localCharges(r.Charges),
 	})
-	d := &Decision{Granted: v.Admit, Source: Local}
-	if v.Admit {
-		c.reporter.Owe()
-		d.Lease = Lease{ID: r.LeaseID, Charges: r.Charges, Ends: now.Add(localLife), Tracked: r.Track, Local: true}
-		return d
+	if !v.Admit {
+		return refusedLocally(r, v)
 	}
+	c.reporter.Owe()
+	lease := Lease{ID: r.LeaseID, Charges: r.Charges, Ends: now.Add(localLife), Tracked: r.Track, Local: true}
+	return &Decision{Granted: true, Source: Local, Lease: lease}
+}
+
+// refusedLocally is the answer to a request that this client refuses by itself.
+func refusedLocally(r *Request, v failopen.Verdict) *Decision {
 	denial := Denial{Reason: localReason(v.Reason), RetryAfter: v.RetryAfter, Never: v.Never, FreesIn: v.FreesIn}
 	if v.Charge >= 0 && v.Charge < len(r.Charges) {
 		charge := &r.Charges[v.Charge]
 		denial.Limit, denial.Key, denial.Dimension = charge.Limit, charge.Key, charge.Dimension
 	}
-	d.Denials = []Denial{denial}
-	return d
+	return &Decision{Source: Local, Denials: []Denial{denial}}
 }
 
 // learn keeps what an answer says, and counts what it granted for the retry

@@ -106,6 +106,10 @@ func (c *Client) membersConfig() members.Config {
 	return m
 }
 
+// Tries is for work that asks nobody because it spends permits, and for saying how
+// work ended.
+func (c *Client) Tries() *report.Book { return c.reporter.Tries() }
+
 // undelivered logs that an alert did not arrive.
 func (c *Client) undelivered(f alert.Failure) {
 	if c.config.Logger != nil {

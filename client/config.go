@@ -64,6 +64,9 @@ type Config struct {
 	// Retries is the retry budget until the authority has said which one counts.
 	// Default failopen.DefaultRetries: 3 retries, a fifth of all requests.
 	Retries *retry.Rule
+	// RetryTokens bounds this process's retries before anybody is asked: each costs
+	// tokens, and a success (Tries) refunds some. Default: no such bound.
+	RetryTokens *retry.TokenRule
 
 	// Alerts get one alert for each incident, and one when it is over, beside Logger.
 	Alerts []alert.Sink
@@ -116,7 +119,7 @@ func (c Config) Validate() error {
 }
 
 func (c Config) failopen() failopen.Config {
-	return failopen.Config{Fallback: c.Fallback, Static: c.Fallbacks, Retries: c.Retries}
+	return failopen.Config{Fallback: c.Fallback, Static: c.Fallbacks, Retries: c.Retries, Tokens: c.RetryTokens}
 }
 
 // withDefaults fills in what was left out.

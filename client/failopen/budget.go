@@ -42,6 +42,8 @@ type budget struct {
 	revision uint64
 	learnt   bool
 	counts   window.Counts
+	// tokens is the balance, where there is one.
+	tokens retry.Tokens
 }
 
 // learn replaces the rule. Slices of another length don't fit the new window:
@@ -89,10 +91,24 @@ func (b *budget) slice(at time.Duration) int64 {
 	return window.At(int64(at), window.Length(b.rule.Window))
 }
 
+// pay pays for a retry from the balance of this process. It says no where that is
+// spent, until a success or, where there is a floor, some time has refilled it.
+func (b *budget) pay(at time.Duration, rule *retry.TokenRule) Verdict {
+	if rule == nil || b.tokens.Retry(int64(at), *rule) {
+		return Verdict{Admit: true, Charge: -1}
+	}
+	refused := Verdict{Reason: RetryBudget, Charge: -1, RetryAfter: b.rule.RetryAfter}
+	if wait, ok := b.tokens.FreesIn(int64(at), *rule); ok {
+		refused.FreesIn = wait
+		refused.RetryAfter = (wait + time.Millisecond - 1).Truncate(time.Millisecond)
+	}
+	return refused
+}
+
 // idle says that forgetting the counts would change nothing.
-func (b *budget) idle(at time.Duration) bool {
+func (b *budget) idle(at time.Duration, rule *retry.TokenRule) bool {
 	total, _ := b.counts.Sum(b.slice(at))
-	return total == 0
+	return total == 0 && (rule == nil || b.tokens.Full(int64(at), *rule))
 }
 
 // budgets are the clients of one process, mostly a single one.
@@ -103,13 +119,15 @@ type budgets struct {
 	// that clients share who find no place.
 	standard retry.Rule
 	rest     budget
+	// tokens is the rule of balances, nil where there are none.
+	tokens *retry.TokenRule
 	// swept is when idle clients were last looked for.
 	swept moment
 }
 
-func newBudgets(standard retry.Rule, most int) budgets {
+func newBudgets(standard retry.Rule, tokens *retry.TokenRule, most int) budgets {
 	return budgets{
-		clients: make(map[string]*budget), most: most, standard: standard,
+		clients: make(map[string]*budget), most: most, standard: standard, tokens: tokens,
 		rest: budget{rule: standard, limited: true},
 	}
 }
@@ -139,7 +157,7 @@ func (b *budgets) sweep(at time.Duration) {
 	}
 	b.swept = moment{at, true}
 	for client, one := range b.clients {
-		if one.idle(at) {
+		if one.idle(at, b.tokens) {
 			delete(b.clients, client)
 		}
 	}

@@ -118,10 +118,38 @@ func (m *Machine) Permit(now time.Time, client string, attempt uint32) Verdict {
 	if budget.limited {
 		verdict = budget.decide(at, attempt)
 	}
+	if verdict.Admit && attempt > 0 {
+		verdict = budget.pay(at, m.mu.budgets.tokens)
+	}
 	if verdict.Admit {
 		budget.record(at, 1, retries(attempt))
 	}
 	return verdict
+}
+
+// Retry says whether a client may make a request that is retry number attempt, as
+// far as its balance of tokens is concerned, and pays for it: before anybody is
+// asked. A first attempt costs nothing, nor does anything where there are no
+// tokens.
+func (m *Machine) Retry(now time.Time, client string, attempt uint32) Verdict {
+	if attempt == 0 || m.tokens == nil {
+		return Verdict{Admit: true, Charge: -1}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.sinceLocked(now)
+	return m.mu.budgets.of(at, client).pay(at, m.tokens)
+}
+
+// Succeeded refunds what a client's balance of tokens gets for work that has
+// succeeded.
+func (m *Machine) Succeeded(now time.Time, client string) {
+	if m.tokens == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.budgets.of(m.sinceLocked(now), client).tokens.Success(*m.tokens)
 }
 
 // Count records requests of a client that somebody else has admitted: the

@@ -25,6 +25,9 @@ type Config struct {
 	// Retries is the budget of each client until the authority has said something
 	// else, and of one that it gives none. nil: DefaultRetries.
 	Retries *retry.Rule
+	// Tokens is the balance that each client's retries are paid from, in this process
+	// alone, beside the budget. nil: none.
+	Tokens *retry.TokenRule
 	// KeysMax is how many keys, by limit, dimension and class, are counted apart;
 	// further ones are counted under their limit (Account.Overflow), and in mode
 	// Share have one bucket together. Default 100,000.
@@ -61,6 +64,8 @@ type Machine struct {
 	}
 	// static are the shares of the configuration, by limit. They don't change.
 	static map[string]int64
+	// tokens is the rule of balances, nil where there are none. It doesn't change.
+	tokens *retry.TokenRule
 }
 
 // New makes a Machine that is Healthy. It returns an error that names the field
@@ -73,6 +78,11 @@ func New(config Config) (*Machine, error) {
 	if err := checkRetries(&retries); err != nil {
 		return nil, err
 	}
+	if config.Tokens != nil {
+		if err := config.Tokens.Validate(); err != nil {
+			return nil, fmt.Errorf("retry_tokens: %w", err)
+		}
+	}
 	if config.KeysMax < 0 || config.ClientsMax < 0 {
 		return nil, fmt.Errorf("keys_max %d, clients_max %d: must not be negative", config.KeysMax, config.ClientsMax)
 	}
@@ -80,7 +90,7 @@ func New(config Config) (*Machine, error) {
 	if config.Fallback.SharePPM != nil {
 		share = *config.Fallback.SharePPM
 	}
-	m := &Machine{static: make(map[string]int64)}
+	m := &Machine{static: make(map[string]int64), tokens: config.Tokens}
 	standard, err := compile(config.Fallback, share)
 	if err != nil {
 		return nil, fmt.Errorf("fallback: %w", err)
@@ -96,7 +106,7 @@ func New(config Config) (*Machine, error) {
 		}
 		m.static[f.Limit] = m.mu.rules[f.Limit].share
 	}
-	m.mu.budgets = newBudgets(retries, orDefault(config.ClientsMax, 1_000))
+	m.mu.budgets = newBudgets(retries, config.Tokens, orDefault(config.ClientsMax, 1_000))
 	m.mu.accounts = newAccounts(orDefault(config.KeysMax, 100_000))
 	return m, nil
 }

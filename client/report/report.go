@@ -7,6 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/members"
@@ -39,6 +42,7 @@ type Reporter struct {
 	// over.
 	id    atomic.Pointer[string]
 	owing chan struct{}
+	tries Book
 }
 
 // New returns the reporter of a client. Reports begin under the id that its
@@ -46,8 +50,12 @@ type Reporter struct {
 func New(machine *failopen.Machine, m *members.Members, who session.Hello, newID func() string) *Reporter {
 	r := &Reporter{machine: machine, members: m, client: who.Client, newID: newID, owing: make(chan struct{}, 1)}
 	r.id.Store(&who.SessionID)
+	r.tries.machine, r.tries.client, r.tries.owe = machine, who.Client, r.Owe
 	return r
 }
+
+// Tries counts what the client does by permits, for the same reports.
+func (r *Reporter) Tries() *Book { return &r.tries }
 
 // ID is the session id that is reported under now.
 func (r *Reporter) ID() string { return *r.id.Load() }
@@ -80,7 +88,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		wait := reportPause
 		// While the client is away the end of the incident wakes this loop again.
-		for !r.machine.Away() && len(r.machine.Pending(1)) > 0 {
+		for !r.machine.Away() && (len(r.machine.Pending(1)) > 0 || r.tries.owes()) {
 			if !pause(ctx, wait/2+rand.N(wait)) {
 				return
 			}
@@ -97,25 +105,29 @@ func (r *Reporter) Run(ctx context.Context) {
 // Once reports what waits. It is false where something was not taken.
 func (r *Reporter) Once(ctx context.Context) bool {
 	for {
-		accounts := r.machine.Pending(reportMax)
-		if len(accounts) == 0 {
+		accounts, tried := r.machine.Pending(reportMax), r.tries.take()
+		if len(accounts) == 0 && tried == nil {
 			return true
 		}
-		if r.send(ctx, accounts) != nil {
+		if err := r.send(ctx, accounts, tried); err != nil {
+			if status.Code(err) != codes.InvalidArgument {
+				// An authority that does not understand it never will.
+				r.tries.putBack(tried)
+			}
 			return false
 		}
 		r.machine.Booked(accounts)
 	}
 }
 
-func (r *Reporter) send(ctx context.Context, accounts []failopen.Account) error {
+func (r *Reporter) send(ctx context.Context, accounts []failopen.Account, tried *quorleasev1.Attempts) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	s, node, err := r.members.Session(ctx)
 	if err != nil {
 		return err
 	}
-	request := &quorleasev1.ReportRequest{Client: r.client, SessionId: r.ID()}
+	request := &quorleasev1.ReportRequest{Client: r.client, SessionId: r.ID(), Attempts: tried}
 	for _, a := range accounts {
 		request.Admitted = append(request.Admitted, &quorleasev1.Admitted{
 			Limit: a.Limit, Key: a.Key, Dimension: a.Dimension, Class: a.Class, Tokens: a.Tokens,
