@@ -91,7 +91,7 @@ func alerts(seed uint64, o *Outcome) {
 	if len(long.warned) > 0 {
 		after = long.warned[0]
 	}
-	o.within(AlertAfter, after.Seconds(), 120, 121.2)
+	o.within(AlertAfter, after.Seconds(), 120, 122)
 	o.exactly(AlertsOthers, short.strangers+almost.strangers+long.strangers, 0)
 
 	// A client that retries more than a fifth, at once.

@@ -42,20 +42,26 @@ type shared struct {
 	model   provider.Model
 }
 
+// sender is who a request is from, and how long it would wait.
+type sender struct {
+	client, class string
+	patience      time.Duration
+}
+
 // ask acquires for one request and forwards it. done is told whether it was
 // served, and how long it waited. The provider charges what it estimates, so
 // nothing is settled.
-func (s *shared) ask(gateway int, client, class string, patience time.Duration, done func(ok bool, waited time.Duration)) {
-	if s.cluster.Admit(gateway, client, 0) != nil {
+func (s *shared) ask(gateway int, from sender, done func(ok bool, waited time.Duration)) {
+	if s.cluster.Admit(gateway, from.client, 0) != nil {
 		done(false, 0)
 		return
 	}
 	s.cluster.Acquire(&authority.Ask{
 		Operation: &logv1.Acquire{
-			Client: client, Class: class,
+			Client: from.client, Class: from.class,
 			Charges: []*logv1.Charge{authority.Charge(deployment, "", "tokens", request.Input+request.Output)},
 		},
-		MaxWait: patience,
+		MaxWait: from.patience,
 		Done: func(a authority.Answer) {
 			done(a.Granted && s.model.Ask(s.Real(), request).OK, a.Waited)
 		},
@@ -74,7 +80,7 @@ func fair(seed uint64, o *Outcome) {
 	served := 0
 	var work func(gateway int)
 	work = func(gateway int) {
-		s.ask(gateway, batchClient, batchClass, batchPatient, func(ok bool, _ time.Duration) {
+		s.ask(gateway, sender{batchClient, batchClass, batchPatient}, func(ok bool, _ time.Duration) {
 			if ok {
 				served++
 				w.At(nil, time.Second, func() { work(gateway) })
@@ -91,7 +97,7 @@ func fair(seed uint64, o *Outcome) {
 	for i, perMinute := range teams {
 		w.poisson(perMinute, quotaLength-legitPatient, func() {
 			came++
-			s.ask(i, "team", legitClass, legitPatient, func(ok bool, waited time.Duration) {
+			s.ask(i, sender{"team", legitClass, legitPatient}, func(ok bool, waited time.Duration) {
 				waits = append(waits, waited)
 				if !ok {
 					turned++

@@ -11,20 +11,21 @@ func fleetStorms() []Scenario {
 	return []Scenario{
 		{
 			Slug: "s2-naive", Title: "forty instances try again after a fixed second",
-			Text: "A tenant sends 2,000 jobs in a second, a fifth of them twice, into a queue that 640 workers share with four " +
-				"other tenants. Five attempts; what failed comes once more at 30 s. Then the same with a fallback on the first refusal.",
+			Text: "A tenant sends 2,000 jobs in a second, a fifth of them twice, into a queue that 640 workers share with " +
+				"four other tenants. Five attempts; what failed comes once more at 30 s. Then the same with a fallback on " +
+				"the first refusal.",
 			run: fleetNaive,
 		},
 		{
 			Slug: "s2-seedgate", Title: "a gate of four and a circuit in each instance",
-			Text: "Three attempts with growing, random delays; a circuit that opens for 30 s. It is looked at before the wait at the " +
-				"gate, and then also after it.",
+			Text: "Three attempts with growing, random delays; a circuit that opens for 30 s. It is looked at before the wait " +
+				"at the gate, and then also after it.",
 			run: fleetGate,
 		},
 		{
 			Slug: "s2-ours", Title: "one bucket and one gate for the fleet, and a lease id that is the hash of the work",
-			Text: "Nine tenths of the provider's limit for each tenant, 32 calls in flight; nobody tries again, equal jobs are one. " +
-				"And for a minute with a gate of four.",
+			Text: "Nine tenths of the provider's limit for each tenant, 32 calls in flight; nobody tries again, equal jobs " +
+				"are one. And for a minute with a gate of four.",
 			Twins: []string{"s2-naive", "s2-seedgate"},
 			run:   fleetOurs,
 		},
@@ -76,7 +77,8 @@ type fleet struct {
 func newFleet(seed uint64, o *Outcome) *fleet {
 	f := &fleet{world: newWorld(seed), done: make(map[int]int)}
 	for tenant := range f.models {
-		f.models[tenant] = provider.NewBuckets(provider.Limits{Requests: tenantMinute}, provider.Options{Capacity: time.Second})
+		limits := provider.Limits{Requests: tenantMinute}
+		f.models[tenant] = provider.NewBuckets(limits, provider.Options{Capacity: time.Second})
 	}
 	f.models[importer] = o.watch(f.models[importer], 500*time.Millisecond, 240*time.Second)
 	return f

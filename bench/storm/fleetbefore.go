@@ -88,68 +88,86 @@ type gate struct {
 	opened bool
 }
 
-func fleetGate(seed uint64, o *Outcome) {
-	play := func(o *Outcome, recheck bool) (f *fleet, opened, fast int) {
-		f = newFleet(seed, o)
-		var gates [instances]gate
-		for i := range gates {
-			for tenant := range gates[i].lines {
-				gates[i].lines[tenant].free = gateWidth
-			}
+// gated is the fleet with a gate in each instance.
+type gated struct {
+	*fleet
+	gates [instances]gate
+	// recheck: the circuit is looked at after the wait, too.
+	recheck bool
+	turn    int
+	fast    int
+}
+
+func newGated(seed uint64, o *Outcome, recheck bool) *gated {
+	g := &gated{fleet: newFleet(seed, o), recheck: recheck}
+	for i := range g.gates {
+		for tenant := range g.gates[i].lines {
+			g.gates[i].lines[tenant].free = gateWidth
 		}
-		turn := 0
-		f.serve = func(j *job, end func(bool)) {
-			g := &gates[turn%instances]
-			turn++
-			closed := func() bool {
-				if g.until[j.tenant] > f.Real() {
-					fast++
-					end(false)
-					return true
-				}
-				return false
-			}
-			if closed() {
-				return
-			}
-			g.lines[j.tenant].enter(func(leave func()) {
-				if recheck && closed() {
-					leave()
-					return
-				}
-				f.gated(j).try(0, func(ok bool) {
-					if !ok {
-						g.until[j.tenant], g.opened = f.Real()+circuitFor, true
-					}
-					leave()
-					end(ok)
-				})
-			})
-		}
-		f.play()
-		for i := range gates {
-			if gates[i].opened {
-				opened++
-			}
-		}
-		return f, opened, fast
 	}
-	f, opened, fast := play(o, false)
-	f.show(o)
-	o.within(PerDone, f.importer.perDone(), 13.9, 16.9)
-	o.show(RefusedPart, f.importer.refused())
-	o.within(OthersP95, quantile(f.waits, 0.95).Seconds(), 2, 2.1)
-	o.show(OthersP99, quantile(f.waits, 0.99).Seconds())
-	o.exactly(Circuits, opened, instances)
-	o.within(FastFailed, float64(fast), 1900, 2100)
-	o.show(HerdNow, Herd(f.importer.retries))
-	checked, _, _ := play(&Outcome{}, true)
-	o.within(SlippedThrough, float64(f.importer.attempts-checked.importer.attempts), 5400, 6600)
+	g.serve = g.work
+	return g
+}
+
+// failsFast ends a job where its circuit is open.
+func (g *gated) failsFast(at *gate, j *job, end func(bool)) bool {
+	if at.until[j.tenant] <= g.Real() {
+		return false
+	}
+	g.fast++
+	end(false)
+	return true
+}
+
+func (g *gated) work(j *job, end func(bool)) {
+	at := &g.gates[g.turn%instances]
+	g.turn++
+	if g.failsFast(at, j, end) {
+		return
+	}
+	at.lines[j.tenant].enter(func(leave func()) {
+		if g.recheck && g.failsFast(at, j, end) {
+			leave()
+			return
+		}
+		g.patient(j).try(0, func(ok bool) {
+			if !ok {
+				at.until[j.tenant], at.opened = g.Real()+circuitFor, true
+			}
+			leave()
+			end(ok)
+		})
+	})
+}
+
+func (g *gated) opened() (n int) {
+	for i := range g.gates {
+		if g.gates[i].opened {
+			n++
+		}
+	}
+	return n
+}
+
+func fleetGate(seed uint64, o *Outcome) {
+	g := newGated(seed, o, false)
+	g.play()
+	g.show(o)
+	o.within(PerDone, g.importer.perDone(), 13.9, 16.9)
+	o.show(RefusedPart, g.importer.refused())
+	o.within(OthersP95, quantile(g.waits, 0.95).Seconds(), 2, 2.1)
+	o.show(OthersP99, quantile(g.waits, 0.99).Seconds())
+	o.exactly(Circuits, g.opened(), instances)
+	o.within(FastFailed, float64(g.fast), 1900, 2100)
+	o.show(HerdNow, Herd(g.importer.retries))
+	checked := newGated(seed, &Outcome{}, true)
+	checked.play()
+	o.within(SlippedThrough, float64(g.importer.attempts-checked.importer.attempts), 5400, 6600)
 	o.within(CheckedAttempts, float64(checked.importer.attempts), 400, 640)
 }
 
-// gated is a client of an instance with a gate: it waits longer each time.
-func (f *fleet) gated(j *job) *naive {
+// patient is a client of an instance with a gate: it waits longer each time.
+func (f *fleet) patient(j *job) *naive {
 	n := f.client(j)
 	n.most = gateMost
 	n.delay = func(attempt int) time.Duration {

@@ -12,7 +12,7 @@ func nightlyStorms() []Scenario {
 	return []Scenario{
 		{
 			Slug: "s3-first-wave", Title: "200 workers start at once and try again after a fixed second",
-			Text: "Five attempts each, the hint ignored; the provider admits the headroom of 88 tasks a minute and nothing more.",
+			Text: "Five attempts each, the hint ignored; the provider admits the headroom of 88 tasks a minute and no more.",
 			run:  firstWave,
 		},
 		{
@@ -28,7 +28,7 @@ func nightlyStorms() []Scenario {
 		{
 			Slug: "s3-after", Title: "the same night with one limit, a queue and one owner of retries",
 			Text: "Three quarters of the provider's limits, a burst of ten tasks, half of it kept for live ones. " +
-				"200 workers wait for leases; 6,000 tasks. Then with less and more kept, other providers, and tasks of other sizes.",
+				"200 workers wait for leases; 6,000 tasks. Then with less and more kept, other providers, other sizes.",
 			Twins: []string{"s3-first-wave", "s3-sustained"},
 			run:   nightAfter,
 		},
@@ -134,7 +134,7 @@ func sustained(seed uint64, o *Outcome) {
 // spreads are the measures of jitter by the longest delay in seconds; 0 is a
 // fixed second.
 var spreads = []struct {
-	seconds time.Duration
+	seconds int
 	measure Measure
 	want    float64
 }{
@@ -156,7 +156,7 @@ func jitter(seed uint64, o *Outcome) {
 		n := worker(w, model, &t)
 		n.most = 0
 		if spread.seconds > 0 {
-			n.delay = func(int) time.Duration { return w.Between(0, spread.seconds*time.Second) }
+			n.delay = func(int) time.Duration { return w.Between(0, time.Duration(spread.seconds)*time.Second) }
 		}
 		for range nightlyWorkers {
 			w.At(nil, 0, func() { n.try(0, nobody) })

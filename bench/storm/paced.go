@@ -89,7 +89,10 @@ func nightlyLimits(reserve int64) *logv1.Limit {
 
 func playNight(seed uint64, o *Outcome, n night) *paced {
 	w := newWorld(seed)
-	p := &paced{world: w, sigma: n.sigma, tasks: n.tasks, backlog: n.tasks, model: provider.NewBuckets(nightly().Limits, n.options)}
+	p := &paced{
+		world: w, sigma: n.sigma, tasks: n.tasks, backlog: n.tasks,
+		model: provider.NewBuckets(nightly().Limits, n.options),
+	}
 	if o != nil {
 		p.model = o.watch(p.model, time.Second, 5*time.Minute)
 	}
@@ -178,7 +181,8 @@ func (p *paced) call(op *logv1.Acquire, again func(), done func(ok bool)) {
 	if !answer.OK {
 		p.At(nil, provider.RefusalTime, func() {
 			p.cluster.Throttled(nightlyLimit, "", answer.RetryAfter)
-			p.cluster.Settle(op, authority.Used{Dimension: provider.InputTokens}, authority.Used{Dimension: provider.OutputTokens})
+			p.cluster.Settle(op,
+				authority.Used{Dimension: provider.InputTokens}, authority.Used{Dimension: provider.OutputTokens})
 			p.At(nil, answer.RetryAfter+p.Between(0, extraMost), again)
 		})
 		return

@@ -22,8 +22,8 @@ func quotaStorms() []Scenario {
 		},
 		{
 			Slug: "s1-budget", Title: "the same job with a retry budget",
-			Text: "Three retries a request, a fifth of what a client sends in five minutes. Three gateways decide without a commit. " +
-				"And once more without saying which requests are retries: then nobody sees them.",
+			Text: "Three retries a request, a fifth of what a client sends in five minutes. Three gateways decide without a " +
+				"commit. And once more without saying which requests are retries: then nobody sees them.",
 			Twins: []string{"s1-peak"},
 			run:   budgeted,
 		},

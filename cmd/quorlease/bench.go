@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
@@ -19,30 +18,13 @@ func newBench(a *app) *cobra.Command {
 	return cmd
 }
 
-const contentionLong = `Let many callers ask for the same few keys, beside a bare gRPC echo in
-interleaved rounds, and check afterwards that the bounds held: G1 by the log of
-a node that was stopped, G1 and G2 by the clients' clock.
-
-It starts three node processes of this program in a temporary directory, and
-ends them. With --endpoints on the command line (the environment does not count
-here) it measures the cluster that is there: with a limit of its own, which it
-deletes in the end, and without doing anything to the nodes.
-
-Without flags it takes less than a minute. Progress goes to standard error.
-Exit code 1 means that a guarantee broke or that a bound was missed.`
-
-const contentionExample = `  quorlease bench contention
-  quorlease bench contention --path unary --distribution hot --max-p99 20ms
-  quorlease bench contention --rate 5000 --length 20s --html page.html
-  quorlease bench contention --kill-leader-every 5s --length 30s -o json`
-
 func newBenchContention(a *app) *cobra.Command {
 	o := &contend.Options{}
 	cmd := &cobra.Command{
 		Use:     "contention",
 		Short:   "Many callers, few keys, with an echo beside it",
-		Long:    contentionLong,
-		Example: contentionExample,
+		Long:    contend.Long,
+		Example: contend.Example,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.checkFormat(); err != nil {
@@ -56,25 +38,14 @@ func newBenchContention(a *app) *cobra.Command {
 				return err
 			}
 			tuneCollector(os.LookupEnv)
-			result, err := o.Run(c.Context())
+			answer, result, err := o.Answer(c.Context(), a.format == formatJSON)
 			if err != nil {
 				return err
 			}
-			var out bytes.Buffer
-			show := result.Text
-			if a.format == formatJSON {
-				show = result.JSON
-			}
-			if err := show(&out); err != nil {
+			if err := a.write(answer); err != nil {
 				return err
 			}
-			if err := a.write(out.Bytes()); err != nil {
-				return err
-			}
-			if err := o.Page(result); err != nil {
-				return err
-			}
-			return contend.Failed(result)
+			return o.Finish(result)
 		},
 	}
 	o.Define(cmd.Flags())

@@ -108,7 +108,8 @@ func (a *Authority) line(ask *Ask, denial *logv1.Denial) {
 	costs := costsAt(ask.Operation, at)
 	ask.waiter = queue.Waiter{
 		Place: at, Class: ask.Operation.GetClass(), Client: ask.Operation.GetClient(), Costs: costs,
-		Sole: len(costs) == len(ask.Operation.GetCharges()), Arrived: ask.arrived, Until: ask.arrived + ask.MaxWait, Owner: ask,
+		Sole: len(costs) == len(ask.Operation.GetCharges()), Owner: ask,
+		Arrived: ask.arrived, Until: ask.arrived + ask.MaxWait,
 	}
 	status, ok := a.waiting.Push(now, &ask.waiter, time.Duration(denial.GetRetryAfter()))
 	if !ok {

@@ -56,7 +56,9 @@ func termsOf(l *logv1.Limit) *queue.Terms {
 		t.Classes = append(t.Classes, c.GetName())
 	}
 	for _, d := range l.GetDimensions() {
-		one := queue.Dimension{Name: d.GetName(), Tokens: d.GetAmount() * l.GetTarget() / whole, Per: time.Duration(d.GetInterval())}
+		one := queue.Dimension{
+			Name: d.GetName(), Tokens: d.GetAmount() * l.GetTarget() / whole, Per: time.Duration(d.GetInterval()),
+		}
 		if l.GetKind() == logv1.Kind_KIND_CONCURRENCY {
 			one.Tokens, one.Per = d.GetBurst(), time.Duration(l.GetLease())
 		}

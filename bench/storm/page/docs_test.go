@@ -24,7 +24,7 @@ var shown = []struct {
 }{
 	{"batch job: its requests a minute at the provider", "s1-peak", "s1-fair", storm.BatchMinute, ""},
 	{"batch job: other teams' requests refused", "s1-peak", "s1-fair", storm.LegitRefused, ""},
-	{"batch job: prompt tokens metered for what was refused", "s1-reconciled", "s1-reconciled", storm.Billed, storm.BilledAfter},
+	{"batch job: tokens metered for what was refused", "s1-reconciled", "s1-reconciled", storm.Billed, storm.BilledAfter},
 	{"fleet: different jobs done, of 2,000", "s2-naive", "s2-ours", storm.Unique, ""},
 	{"fleet: attempts for a job done", "s2-naive", "s2-ours", storm.PerDone, ""},
 	{"fleet: jobs executed twice", "s2-naive", "s2-ours", storm.Duplicates, ""},
