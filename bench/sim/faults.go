@@ -122,6 +122,7 @@ func (w *World) kill(n *node, d time.Duration) {
 	w.stats.Crashes++
 	w.stage.Trace("%s is killed", n.host.Name)
 	n.host.Kill()
+	w.judge.Restarted(w.stage.Real())
 	w.stage.At(nil, d, func() { w.restart(n) })
 }
 

@@ -33,6 +33,7 @@ type node struct {
 
 	replica *replica
 	clock   *clock.Clock
+	budgets *budgets
 	life    int
 	// serving is the term in which it leads, its barrier applied; 0: it doesn't.
 	serving uint64
@@ -60,6 +61,8 @@ type call struct {
 	answer func(reply)
 	from   *stage.Host
 	hops   int
+	// attempt is how many retries of the work there were before.
+	attempt uint32
 }
 
 // reply is what a node says.
@@ -96,6 +99,7 @@ func (n *node) start() {
 	n.led, n.hang = n.host.Boot(), 0
 	n.memory = make(map[string]*logv1.AcquireResult)
 	n.clock = clock.New(n.elapsed)
+	n.budgets = newBudgets(n)
 	n.member.Start()
 	n.world.stage.At(n.host, lookEvery, n.look)
 }
@@ -118,6 +122,9 @@ func (n *node) look() {
 // take is a call that arrives from a client or from another node.
 func (n *node) take(c *call) {
 	if n.intercept(c) {
+		return
+	}
+	if c = n.budgets.decide(c); c == nil {
 		return
 	}
 	leader := n.member.LeaderID()
@@ -220,6 +227,7 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 		Index: index, Term: e.Term, Stamp: e.Note.(*judge.Stamp), Now: n.replica.Now(), Entry: entry, Results: results,
 	})
 	n.anchor(bucket.Instant(entry.GetStamp()))
+	n.budgets.applied(entry)
 	if n.flight == nil || n.flight.entry != e {
 		return
 	}
@@ -256,6 +264,7 @@ func (n *node) Restore(snapshot any) {
 		return
 	}
 	n.replica = r
+	n.budgets.desk.Restored(r.Machine)
 	n.world.judge.Hash(n.host.Name, r.Index(), r.Hash())
 	if n.world.trap == SnapshotWithoutTime {
 		n.anchor(0)

@@ -28,7 +28,13 @@ func (w *World) settled() {
 		}
 	}
 	w.judge.Reported()
+	if w.storm != nil && !w.judge.Exhausted() {
+		w.judge.Complain("G12", "the nodes' parts used up less than the rule leaves, all the time")
+	}
 	for _, l := range w.limits {
+		if l.GetUnlimited() {
+			continue
+		}
 		keys := []string{""}
 		if l.GetKeyed() {
 			keys = []string{"k0", "k1", "k2", "never seen"}

@@ -33,7 +33,7 @@ func TestSeeds(t *testing.T) {
 	revision := commit(t)
 	t.Logf("seeds=0..%d commit=%s", seeds-1, revision)
 	outcomes := make([]*sim.Outcome, seeds)
-	t.Run("G1_G2_G3_G4_G7_G9_A20", func(t *testing.T) {
+	t.Run("G1_G2_G3_G4_G5_G6_G7_G9_G12_A20", func(t *testing.T) {
 		for seed := range seeds {
 			t.Run(fmt.Sprintf("seed_%d", seed), func(t *testing.T) {
 				t.Parallel()
@@ -100,6 +100,9 @@ func TestTraps(t *testing.T) {
 		"T22_leases_in_the_leader's_memory":       sim.LeaseInMemory,
 		"T23_no_tombstone":                        sim.NoTombstone,
 		"T28_answered_by_one_node's_view":         sim.OwnView,
+		"T30_each_node_admits_all":                sim.WholeHeadroom,
+		"T31_a_count_is_counted_twice":            sim.CountedTwice,
+		"T32_a_window_that_stands_still":          sim.FrozenWindow,
 		"T34_a_share_starts_full":                 sim.FullShare,
 		"T35_a_report_without_an_id":              sim.NoReportID,
 		"T37_the_larger_estimate_after_a_restart": sim.LargerEstimate,

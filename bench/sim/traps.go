@@ -29,6 +29,13 @@ const (
 	NoTombstone Trap = "T23"
 	// OwnView (T28): a node answers releases and renewals by what it has applied.
 	OwnView Trap = "T28"
+	// WholeHeadroom (T30): each node admits all that the rule leaves, and not a part.
+	WholeHeadroom Trap = "T30"
+	// CountedTwice (T31): a count is kept until the report is acknowledged, though
+	// the replica has it.
+	CountedTwice Trap = "T31"
+	// FrozenWindow (T32): a node's window slides with what it has applied.
+	FrozenWindow Trap = "T32"
 	// FullShare (T34): a cut-off client's bucket starts full.
 	FullShare Trap = "T34"
 	// NoReportID (T35): nothing tells two sendings of a report from two reports.
@@ -77,6 +84,9 @@ func Traps() []Seeded {
 		{LeaseInMemory, "G4"},
 		{NoTombstone, "G4"},
 		{OwnView, "G4"},
+		{WholeHeadroom, "G12"},
+		{CountedTwice, "G12"},
+		{FrozenWindow, "G12"},
 		{FullShare, "A20"},
 		{NoReportID, "reports"},
 		{LargerEstimate, "clock"},
@@ -93,6 +103,9 @@ func Traps() []Seeded {
 		{LostReport, "reports"},
 	}
 }
+
+// stormy says whether a trap is about retry budgets.
+func (t Trap) stormy() bool { return t == WholeHeadroom || t == CountedTwice || t == FrozenWindow }
 
 // Seeded is a trap and the rule that it breaks.
 type Seeded struct {

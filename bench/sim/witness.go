@@ -59,6 +59,9 @@ func (v *witness) sweep(index uint64, entry *logv1.Entry) {
 func (v *witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) {
 	in := answer.GetRemaining()
 	for i, charge := range op.GetCharges() {
+		if v.replica.Limit(charge.GetLimit()).GetUnlimited() {
+			continue
+		}
 		var had, left int64
 		for k, r := range in {
 			if r.GetLimit() == charge.GetLimit() && r.GetDimension() == charge.GetDimension() {

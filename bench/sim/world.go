@@ -22,6 +22,7 @@ const (
 	looseLimit = "loose"
 	mixedLimit = "mixed"
 	rareLimit  = "rare"
+	freeLimit  = "free"
 )
 
 // clientCount clients share what is shared in equal parts.
@@ -40,6 +41,7 @@ type World struct {
 	clients []*client
 	// recycler hoards, in some worlds.
 	recycler *recycler
+	storm    *storm
 	judge    *judge.Judge
 	witness  *witness
 	cutter   *cutter
@@ -82,10 +84,12 @@ func newLimits() []*logv1.Limit {
 	// Seldom asked for and changed often: its buckets have several changes to pass.
 	rare := limit(rareLimit, 2*second, requests(2, 10, 0, 10))
 	rare.Keyed = true
+	// Nothing but a retry budget bounds what the storm gets of it.
+	free := &logv1.Limit{Name: freeLimit, Unlimited: true, Target: 10_000, Lease: second, MaxKeys: 1}
 	// The first is the one that T40 changes.
 	return []*logv1.Limit{
 		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
-		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare,
+		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare, free,
 	}
 }
 
@@ -121,6 +125,11 @@ func newWorld(seed uint64, trap Trap) *World {
 	if w.stage.Chance(3) || trap == Laundering {
 		w.recycler = &recycler{client: w.clients[clientCount-1]}
 	}
+	if w.stage.Chance(2) || trap.stormy() {
+		c := &client{world: w, name: stormName, host: w.stage.NewHost(stormName, w.clocks())}
+		w.storm = &storm{client: c}
+		w.judge.Budget(budgetWindow, headroom, len(w.nodes))
+	}
 	w.judge.Watch(w.limit(rateLimit), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
@@ -149,6 +158,9 @@ func (w *World) begin() {
 	if w.recycler != nil {
 		w.recycler.start()
 	}
+	if w.storm != nil {
+		w.storm.start()
+	}
 	w.configure()
 }
 
@@ -160,7 +172,9 @@ func (w *World) configure() {
 		boundless.GetDimensions()[0].MaxOpen = bucket.MaxTokens
 		limits = slices.Concat([]*logv1.Limit{boundless}, limits[1:])
 	}
-	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{Limits: limits}}}
+	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{
+		Limits: limits, RetryBudgets: []*logv1.RetryBudget{newBudget()},
+	}}}
 	w.clients[0].persist(op, 100, func(r reply) {
 		if r.result.GetLimits() == nil {
 			w.judge.Complain("model", "the limits can't be applied: %v", r.result)
@@ -187,6 +201,9 @@ func (w *World) applied(n *node, c *judge.Committed) {
 	w.judge.Commit(c)
 	w.witness.see(c)
 	w.cutter.see(c)
+	if w.storm != nil {
+		w.counted(w.witness.replica)
+	}
 }
 
 // brief shows an entry in a line.

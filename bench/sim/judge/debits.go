@@ -13,8 +13,9 @@ const units = int64(time.Second)
 // grants less what came back are at most the burst at its beginning and what
 // the rates gave in it.
 type debits struct {
-	judge   *Judge
-	now     int64
+	judge *Judge
+	now   int64
+	// limits are those that count something.
 	limits  []*logv1.Limit
 	buckets map[place]*debit
 	// unseen is the bucket that nobody has asked for yet, by limit and dimension: it
@@ -40,7 +41,7 @@ func (d *debits) take(op *logv1.Operation, result *logv1.Result) {
 	switch kind := result.GetKind().(type) {
 	case *logv1.Result_Limits:
 		for _, c := range kind.Limits.GetChanges() {
-			if c.GetLimitAfter() != nil {
+			if c.GetLimitAfter() != nil && !c.GetLimitAfter().GetUnlimited() {
 				d.change(c.GetLimitAfter())
 			}
 		}
@@ -134,6 +135,10 @@ func (d *debits) bucket(p place) *debit {
 }
 
 func (d *debits) grant(op *logv1.Operation, p place, amount int64) {
+	if d.unseen[place{limit: p.limit, dimension: p.dimension}] == nil {
+		// Unlimited.
+		return
+	}
 	b := d.bucket(p)
 	b.begin()
 	b.net += amount * units

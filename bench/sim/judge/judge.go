@@ -36,6 +36,7 @@ type Judge struct {
 	reports reports
 
 	guarantees guarantees
+	budget     budget
 
 	hashes map[uint64]uint64
 }
@@ -51,6 +52,7 @@ func New() *Judge {
 	j.ledger = ledger{judge: j, records: make(map[string]*record)}
 	j.clock = clock{judge: j}
 	j.reports = reports{judge: j, counts: make(map[report]*count)}
+	j.budget = budget{judge: j, open: make(map[string]decided)}
 	j.guarantees = guarantees{judge: j, buckets: make(map[place]*guarantee), leases: make(map[string][]taken)}
 	return j
 }
