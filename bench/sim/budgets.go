@@ -117,17 +117,16 @@ func (b *budgets) send() {
 	if report == nil {
 		return
 	}
-	n.take(&call{op: &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: report}}, answer: func(r reply) {
-		if n.world.trap == CountedTwice && r.result != nil {
-			b.desk.Counter.Applied(report)
-		}
-	}, from: n.host})
+	n.take(&call{op: &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: report}}})
+	if n.world.trap == ForgottenWhenSent {
+		b.desk.Counter.Applied(report)
+	}
 }
 
 // applied tells the counter what its replica has applied.
 func (b *budgets) applied(entry *logv1.Entry) {
 	for _, op := range entry.GetOperations() {
-		if report := op.GetReportRetries(); report != nil && b.node.world.trap != CountedTwice {
+		if report := op.GetReportRetries(); report != nil {
 			b.desk.Counter.Applied(report)
 		}
 	}

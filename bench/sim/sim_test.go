@@ -101,7 +101,7 @@ func TestTraps(t *testing.T) {
 		"T23_no_tombstone":                        sim.NoTombstone,
 		"T28_answered_by_one_node's_view":         sim.OwnView,
 		"T30_each_node_admits_all":                sim.WholeHeadroom,
-		"T31_a_count_is_counted_twice":            sim.CountedTwice,
+		"T31_a_count_is_forgotten_when_sent":      sim.ForgottenWhenSent,
 		"T32_a_window_that_stands_still":          sim.FrozenWindow,
 		"T34_a_share_starts_full":                 sim.FullShare,
 		"T35_a_report_without_an_id":              sim.NoReportID,

@@ -31,9 +31,8 @@ const (
 	OwnView Trap = "T28"
 	// WholeHeadroom (T30): each node admits all that the rule leaves, and not a part.
 	WholeHeadroom Trap = "T30"
-	// CountedTwice (T31): a count is kept until the report is acknowledged, though
-	// the replica has it.
-	CountedTwice Trap = "T31"
+	// ForgottenWhenSent (T31): a node forgets a count when it has sent it.
+	ForgottenWhenSent Trap = "T31"
 	// FrozenWindow (T32): a node's window slides with what it has applied.
 	FrozenWindow Trap = "T32"
 	// FullShare (T34): a cut-off client's bucket starts full.
@@ -85,7 +84,7 @@ func Traps() []Seeded {
 		{NoTombstone, "G4"},
 		{OwnView, "G4"},
 		{WholeHeadroom, "G12"},
-		{CountedTwice, "G12"},
+		{ForgottenWhenSent, "G12"},
 		{FrozenWindow, "G12"},
 		{FullShare, "A20"},
 		{NoReportID, "reports"},
@@ -105,7 +104,7 @@ func Traps() []Seeded {
 }
 
 // stormy says whether a trap is about retry budgets.
-func (t Trap) stormy() bool { return t == WholeHeadroom || t == CountedTwice || t == FrozenWindow }
+func (t Trap) stormy() bool { return t == WholeHeadroom || t == ForgottenWhenSent || t == FrozenWindow }
 
 // Seeded is a trap and the rule that it breaks.
 type Seeded struct {

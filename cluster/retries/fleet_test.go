@@ -32,11 +32,11 @@ func newReplica(rule retry.Rule) *replica {
 func (r *replica) apply(now int64, report *logv1.ReportRetries) {
 	r.now = max(r.now, bucket.Instant(now))
 	for _, s := range report.GetSlices() {
-		one, ok := tally.Report{Slice: s.GetSlice(), Count: tally.Count{
+		one := tally.Report{Slice: s.GetSlice(), Count: tally.Count{
 			Total: s.GetTotal(), Retries: s.GetRetries(), Throttled: s.GetThrottled(),
 			Denied: s.GetDenied(), Early: s.GetEarly(),
-		}, Fault: tally.Fault{Text: s.GetError(), Times: s.GetErrors()}}.Placed(r.now, r.length)
-		if !ok {
+		}, Fault: tally.Fault{Text: s.GetError(), Times: s.GetErrors()}}
+		if !one.Counts(r.now, r.length) {
 			continue
 		}
 		if r.counts[s.GetClient()] == nil {

@@ -46,8 +46,7 @@ func (c *Client) sum() uint64 {
 // of the window, and clients beyond the cap, do not count.
 func (s *State) Count(from tally.Process, name string, report tally.Report) {
 	length := s.SliceOf(name)
-	report, ok := report.Placed(s.Now, length)
-	if !ok {
+	if !report.Counts(s.Now, length) {
 		return
 	}
 	c := s.clients.Find(name)

@@ -111,8 +111,8 @@ func Load(saved *logv1.SnapshotClient) (Tally, error) {
 }
 
 func loadSlices(saved []*logv1.SnapshotCount) ([]slice, error) {
-	if len(saved) > window.Slices+2 || !ascends(saved) {
-		return nil, frames.Corrupt("%d counts, at most %d in order", len(saved), window.Slices+2)
+	if most := window.Slices + window.Ahead + 1; len(saved) > most || !ascends(saved) {
+		return nil, frames.Corrupt("%d counts, at most %d in order", len(saved), most)
 	}
 	list := make([]slice, 0, len(saved))
 	for _, s := range saved {

@@ -98,11 +98,10 @@ type Report struct {
 	Fault Fault
 }
 
-// Placed is the report in the slice where it counts when the time is now; ok is
-// false where it does not count, because it is out of the window or empty.
-func (r Report) Placed(now bucket.Instant, length time.Duration) (placed Report, ok bool) {
-	r.Slice, ok = window.Place(window.At(int64(now), length), r.Slice)
-	return r, ok && r.Slice >= 0 && r.Count != Count{}
+// Counts says whether the report counts when the time is now: it does not where it is
+// out of the window, far ahead of the time, or empty.
+func (r Report) Counts(now bucket.Instant, length time.Duration) bool {
+	return window.InReach(window.At(int64(now), length), r.Slice) && r.Slice >= 0 && r.Count != Count{}
 }
 
 // Tally is the counts of one client. Copying one shares them; use Clone.
@@ -148,7 +147,7 @@ func (t *Tally) Clone() Tally {
 	return fresh
 }
 
-// Add takes a report that Placed has placed.
+// Add takes a report that counts.
 func (t *Tally) Add(now bucket.Instant, from Process, r Report) {
 	at := window.At(int64(now), t.length)
 	i, found := t.find(from)

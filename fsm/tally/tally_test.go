@@ -19,8 +19,8 @@ func at(seconds int64) bucket.Instant { return bucket.Instant(seconds * int64(ti
 
 // add reports where it counts.
 func (t *Tally) report(now bucket.Instant, from Process, r Report) {
-	if placed, ok := r.Placed(now, t.length); ok {
-		t.Add(now, from, placed)
+	if r.Counts(now, t.length) {
+		t.Add(now, from, r)
 	}
 }
 
@@ -149,13 +149,26 @@ func TestWindow(t *testing.T) {
 			{Slice: 700, Count: Count{Total: 1}},
 			{Slice: -1, Count: Count{Total: 1}},
 			{Slice: 1000},
+			{Slice: 1301, Count: Count{Denied: 1}},
 		} {
-			if _, ok := r.Placed(at(1000), time.Second); ok {
+			if r.Counts(at(1000), time.Second) {
 				t.Errorf("%+v counts", r)
 			}
 		}
-		if r, ok := (Report{Slice: 5000, Count: Count{Denied: 1}}).Placed(at(1000), time.Second); !ok || r.Slice != 1001 {
-			t.Errorf("a report of the far future counts in %d, %v; want 1001", r.Slice, ok)
+	})
+	t.Run("T29_a_report_ahead_of_the_time_comes_again", func(t *testing.T) {
+		t.Parallel()
+		one := New(time.Second)
+		// The node's clock is four seconds ahead, and its report is repeated until the
+		// node sees it applied.
+		for now := range int64(4) {
+			one.report(at(1000+now), Process{"a", 1}, Report{Slice: 1004, Count: Count{Total: 3, Retries: 2}})
+		}
+		if total, retries := one.Admitted(at(1004)); total != 3 || retries != 2 {
+			t.Errorf("%d of %d, want 2 of 3", retries, total)
+		}
+		if got := one.Counted(Process{"a", 1}, 1004); got.Total != 3 {
+			t.Errorf("%+v are counted in the slice that was reported, want 3", got)
 		}
 	})
 	t.Run("slices_of_another_length", func(t *testing.T) {

@@ -34,16 +34,18 @@ func At(now int64, length time.Duration) int64 {
 	return slice
 }
 
-// Place says in which slice a count that was reported for slice belongs when the
-// time is in slice now. Clocks of nodes differ a little: what is later than now+1
-// counts as now+1, so that a wrong clock can't keep a count for ever. What is
-// older than the window is dropped; then ok is false.
-func Place(now, slice int64) (placed int64, ok bool) {
-	if slice <= now-Slices {
-		return 0, false
-	}
-	return min(slice, now+1), true
-}
+// Ahead is how many slices later than the time a count may be reported for.
+const Ahead = Slices
+
+// InReach says whether a count that is reported for a slice counts when the time is in
+// slice now. What is older than the window does not, and neither does what is more
+// than a window ahead: clocks of nodes differ a little, and a wrong one must not keep
+// a count for ever.
+//
+// A count that is ahead stays in its own slice. Moved to the present it would be in
+// another slice each time that the same report comes, and be counted each time
+// (T29).
+func InReach(now, slice int64) bool { return slice > now-Slices && slice-Ahead <= now }
 
 // Counts are the events of one client, slice by slice. The zero Counts is
 // empty. Copying one shares its slices; use Clone.

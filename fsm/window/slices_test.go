@@ -64,22 +64,23 @@ func TestAt(t *testing.T) {
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestInReach(t *testing.T) {
 	for _, c := range []struct {
-		now, slice, want int64
-		ok               bool
+		now, slice int64
+		want       bool
 	}{
-		{1000, 1000, 1000, true},
-		{1000, 1001, 1001, true},
-		{1000, 1002, 1001, true},
-		{1000, math.MaxInt64, 1001, true},
-		{1000, 701, 701, true},
-		{1000, 700, 0, false},
-		{1000, math.MinInt64, 0, false},
-		{0, -299, -299, true},
+		{1000, 1000, true},
+		{1000, 1001, true},
+		{1000, 1300, true},
+		{1000, 1301, false},
+		{1000, math.MaxInt64, false},
+		{1000, 701, true},
+		{1000, 700, false},
+		{1000, math.MinInt64 + Ahead, false},
+		{0, -299, true},
 	} {
-		if got, ok := Place(c.now, c.slice); got != c.want || ok != c.ok {
-			t.Errorf("Place(%d, %d) = %d, %v, want %d, %v", c.now, c.slice, got, ok, c.want, c.ok)
+		if got := InReach(c.now, c.slice); got != c.want {
+			t.Errorf("InReach(%d, %d) = %v, want %v", c.now, c.slice, got, c.want)
 		}
 	}
 }
