@@ -1,6 +1,7 @@
 package retries_test
 
 import (
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -264,9 +265,7 @@ func TestWaitsThatAreKept(t *testing.T) {
 }
 
 func TestRefusedStrangers(t *testing.T) {
-	t.Parallel()
 	t.Run("S1-52", func(t *testing.T) {
-		t.Parallel()
 		o := newOffice(t, 1, nil)
 		for i := range 1000 {
 			name := string(rune('A'+i%26)) + string(rune('a'+i/26%26)) + string(rune('0'+i/676))
@@ -275,6 +274,39 @@ func TestRefusedStrangers(t *testing.T) {
 		}
 		if clients, slots := o.desk.Counter.Kept(); clients != 0 || slots != 0 {
 			t.Errorf("%d clients and %d slots are kept of clients that were only refused", clients, slots)
+		}
+	})
+	t.Run("S1-52_ten_minutes_of_refusals_leave_the_heap_as_it_was", func(t *testing.T) {
+		// Not parallel: it looks at all of the program's memory.
+		o := newOffice(t, 1, nil)
+		for range 51 {
+			o.ask(work("storm", "gpt"), 1, granted())
+			o.report()
+		}
+		refuse := func(calls int) {
+			for i := range calls {
+				if i%200 == 0 {
+					o.now += time.Second
+					o.report()
+				}
+				if o.ask(work("storm", "gpt"), 1, granted()).Denial == nil {
+					t.Fatalf("call %d is admitted", i)
+				}
+			}
+		}
+		heap := func() uint64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		// 200 calls a second are 12,000 a minute; the window is full of them after a
+		// while, and then nothing grows.
+		refuse(20_000)
+		before := heap()
+		refuse(30_000)
+		if after := heap(); after > before+256<<10 {
+			t.Errorf("the heap grew from %d to %d bytes", before, after)
 		}
 	})
 	t.Run("G10_waits_are_bounded", func(t *testing.T) {
