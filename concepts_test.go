@@ -165,7 +165,8 @@ func TestConceptsFailingOpen(t *testing.T) {
 func TestConceptsRetryBudgets(t *testing.T) {
 	rule := failopen.DefaultRetries()
 	if left := rule.Headroom(400, 0); left != 101 || retry.Part(left, 3) != 34 {
-		t.Errorf("%d retries beside 400 first attempts, %d at one of three nodes; the page says 101 and 34", left, retry.Part(left, 3))
+		t.Errorf("%d retries beside 400 first attempts, %d at one node of three; the page says 101 and 34",
+			left, retry.Part(left, 3))
 	}
 	for _, row := range []struct {
 		retries int64

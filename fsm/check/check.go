@@ -157,7 +157,8 @@ func Budget(b *logv1.RetryBudget) error {
 // budget.
 func budgetModes(b *logv1.RetryBudget) error {
 	floor := retry.Rule{
-		Window: time.Duration(b.GetWindow()), MinRetries: b.GetMinRetries(), MinInterval: time.Duration(b.GetMinRetriesInterval()),
+		Window:     time.Duration(b.GetWindow()),
+		MinRetries: b.GetMinRetries(), MinInterval: time.Duration(b.GetMinRetriesInterval()),
 	}
 	switch {
 	case b.GetMinRetries() < 0 || b.GetMinRetries() > bucket.MaxTokens:
