@@ -170,7 +170,7 @@ func TestAHerdOfReports(t *testing.T) {
 	})
 	t.Run("S3-29", func(t *testing.T) {
 		granted := make([]int, 25)
-		for at := 23 * time.Second; at < 48*time.Second; at += time.Millisecond {
+		for at := 23 * time.Second; at < 48*time.Second; at += 10 * time.Millisecond {
 			for d.Acquire(at, ask).GetGranted() {
 				granted[(at-23*time.Second)/time.Second]++
 			}
