@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/door"
 	"github.com/quorlease/quorlease/cluster/forward"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/peers"
@@ -37,6 +38,10 @@ func (s *peerServer) Forward(stream peerv1.Peer_ForwardServer) error {
 	}
 	return forward.Serve(stream, forward.RelayConfig{
 		Submit: n.enter, Cancel: n.door.Cancel, AnswersMax: 2 * n.config.MaxPending,
+		Strand: func(it *door.Item) {
+			n.waiting.Strand(it)
+			n.door.Cancel(it)
+		},
 	})
 }
 

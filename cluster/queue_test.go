@@ -212,7 +212,7 @@ func TestWaitingAndLeaders(t *testing.T) {
 			done, _ := wait(n, clustertest.Track("gpt", 1), 10*time.Second)
 			r := b.grantedAfter(done, 3*time.Second)
 			// Counted from before it asked, as holders do.
-			if ends := start.Add(time.Duration(r.GetTtl())); ends.Sub(time.Now()) < 1900*time.Millisecond {
+			if ends := start.Add(time.Duration(r.GetTtl())); time.Until(ends) < 1900*time.Millisecond {
 				b.Errorf("granted for %v after %v", time.Duration(r.GetTtl()), time.Since(start))
 			}
 		})

@@ -16,8 +16,9 @@ import (
 type RelayConfig struct {
 	// Submit takes an item. It must not block, and answers it exactly once.
 	Submit func(*door.Item)
-	// Cancel says that nobody waits for an item any more.
-	Cancel func(*door.Item)
+	// Cancel says that nobody waits for an item any more; Strand, that nobody may
+	// say any more whether somebody does, and cancels it as well.
+	Cancel, Strand func(*door.Item)
 	// AnswersMax bounds the answers that wait for a follower that doesn't read.
 	AnswersMax int
 }
@@ -173,6 +174,6 @@ func (r *relay) abandon() {
 	}
 	r.mu.Unlock()
 	for _, it := range open {
-		r.config.Cancel(&it.Item)
+		r.config.Strand(&it.Item)
 	}
 }

@@ -20,8 +20,6 @@ type world struct {
 	waiting []*Waiter
 	// flying were returned by Next or More and have no fate yet, in order.
 	flying []*Waiter
-	// served is what each client got while it had waiters all the time.
-	granted []*Waiter
 }
 
 var (

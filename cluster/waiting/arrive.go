@@ -148,6 +148,9 @@ func (d *Desk) joinLocked(now time.Duration, w *waiter, wait time.Duration, a *a
 	}
 	d.addLocked(w)
 	d.nudge()
+	if status.Position == 1 {
+		d.recallLocked(now, w, a)
+	}
 }
 
 // keepLocked is the acquire with what it must leave to those who wait in other

@@ -49,8 +49,10 @@ type Desk struct {
 		terms map[string]*queue.Terms
 		// waiters are those in the queue, and those whose first flight is under way.
 		waiters map[*door.Item]*waiter
-		// flying are the flights with a lease id.
+		// flying are the flights with a lease id, fresh those of acquires that are not
+		// in the queue.
 		flying map[string]*flight
+		fresh  map[*flight]struct{}
 		// held wait for a leader, until they are sent on their way again.
 		held   map[*door.Item]struct{}
 		heldAt time.Duration
@@ -63,6 +65,7 @@ func New(c Config) *Desk {
 	d.mu.queue = queue.New(c.Bounds)
 	d.mu.waiters = make(map[*door.Item]*waiter)
 	d.mu.flying = make(map[string]*flight)
+	d.mu.fresh = make(map[*flight]struct{})
 	d.mu.held = make(map[*door.Item]struct{})
 	return d
 }
@@ -77,6 +80,8 @@ type waiter struct {
 	queued bool
 	// flight is what is proposed for it, if anything.
 	flight *flight
+	// stranded: the node that sent it can't be reached, and may ask again.
+	stranded bool
 	// last is the latest denial.
 	last *logv1.AcquireResult
 }
@@ -199,6 +204,17 @@ func (d *Desk) Withdraw(it *door.Item) {
 	}
 	d.mu.Unlock()
 	d.nudge()
+}
+
+// Strand says that the node which sent an item can't be reached any more. The
+// item is canceled next; what it is granted is not given back, because the node
+// asks for it again, or its caller does at another.
+func (d *Desk) Strand(it *door.Item) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if w := d.mu.waiters[it]; w != nil {
+		w.stranded = true
+	}
 }
 
 func (d *Desk) removeLocked(w *waiter) {

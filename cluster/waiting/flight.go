@@ -2,6 +2,7 @@ package waiting
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -59,6 +60,9 @@ func (d *Desk) launchLocked(now time.Duration, w *waiter, run []*flight, a *acti
 	f.Relayed = true
 	f.Owner = f
 	w.flight = f
+	if !d.mu.queue.Waits(&w.Waiter) {
+		d.mu.fresh[f] = struct{}{}
+	}
 	if acquire.GetTrack() {
 		d.mu.flying[string(acquire.GetLeaseId())] = f
 	}
@@ -130,9 +134,8 @@ func (d *Desk) landLocked(now time.Duration, f *flight, result *logv1.Result, er
 	if f.landed {
 		return
 	}
-	f.landed = true
 	w := f.w
-	w.flight = nil
+	d.groundLocked(f)
 	decided := result.GetAcquire()
 	switch {
 	case err != nil:
@@ -155,6 +158,41 @@ func (d *Desk) landLocked(now time.Duration, f *flight, result *logv1.Result, er
 	}
 }
 
+// groundLocked notes that the fate of a flight is known.
+func (d *Desk) groundLocked(f *flight) {
+	f.landed, f.w.flight = true, nil
+	delete(d.mu.fresh, f)
+}
+
+// recallLocked lets those wait at w's place, where it is the first of its class,
+// who came after it and are on their way to the next entry: they would overtake
+// it.
+func (d *Desk) recallLocked(now time.Duration, w *waiter, a *actions) {
+	for f := range d.mu.fresh {
+		later := f.w
+		if later.Arrived < w.Arrived || !d.wants(later, w.Place, w.Class) || !d.config.Door.Recall(&f.Item) {
+			continue
+		}
+		d.groundLocked(f)
+		d.unregister(f)
+		if !d.config.Door.Unclaim(later.item) || !d.config.Door.Hold(later.item, d) {
+			d.dropLocked(now, later)
+			continue
+		}
+		d.settleAt(later, w.Place)
+		later.last = w.last
+		d.joinLocked(now, later, 0, a)
+	}
+}
+
+// wants reports whether w is of the class at a place that it charges.
+func (d *Desk) wants(w *waiter, place queue.Place, class string) bool {
+	name, ok := classOf(d.termsOf(place.Limit), w.acquire.GetClass())
+	return ok && name == class && slices.ContainsFunc(w.acquire.GetCharges(), func(c *logv1.Charge) bool {
+		return c.GetLimit() == place.Limit && c.GetKey() == place.Key
+	})
+}
+
 // unregister forgets that the lease is being asked for.
 func (d *Desk) unregister(f *flight) {
 	id := string(f.Operation.GetAcquire().GetLeaseId())
@@ -171,7 +209,7 @@ func (d *Desk) forget(f *flight, heard bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unregister(f)
-	if heard || f.claimed || !f.won || !acquire.GetTrack() {
+	if heard || f.claimed || f.w.stranded || !f.won || !acquire.GetTrack() {
 		return
 	}
 	release := &logv1.Operation{Kind: &logv1.Operation_Release{Release: &logv1.Release{
@@ -226,7 +264,7 @@ func (d *Desk) deniedLocked(now time.Duration, f *flight, denied *logv1.AcquireR
 	// an entry comes back.
 	for _, behind := range f.run {
 		if !behind.landed && d.config.Door.Recall(&behind.Item) {
-			behind.landed, behind.w.flight = true, nil
+			d.groundLocked(behind)
 			d.unregister(behind)
 			d.backLocked(now, behind.w, 0, a)
 		}
