@@ -26,7 +26,10 @@ const (
 	OutputPart     Measure = "output_percent"
 	InputWorst     Measure = "input_tokens_worst_minute"
 	ProviderNo     Measure = "refused_by_provider"
+	FirstSecond    Measure = "first_second"
 	ETAOff         Measure = "eta_off_percent"
+	BacklogChance  Measure = "backlog_minutes_by_chance"
+	ReserveNoneP50 Measure = "live_wait_p50_reserve_0_s"
 	ReserveNone    Measure = "live_wait_p99_reserve_0_s"
 	ReserveTwo     Measure = "live_wait_p99_reserve_2_s"
 	ReserveEight   Measure = "live_wait_p99_reserve_8_s"
@@ -91,14 +94,17 @@ var names = map[Measure]struct{ name, unit string }{
 	LiveP50:        {"live tasks wait, p50", "s"},
 	LiveP99:        {"live tasks wait, p99", "s"},
 	LiveMax:        {"live tasks wait, longest", "s"},
-	BacklogTime:    {"backlog done after", "min"},
+	BacklogTime:    {"backlog done after, live tasks at equal distances", "min"},
 	BacklogRate:    {"backlog tasks a minute", ""},
 	InputMean:      {"input tokens a minute", ""},
 	InputPart:      {"of the provider's input limit", "%"},
 	OutputPart:     {"of the provider's output limit", "%"},
 	InputWorst:     {"input tokens in the worst minute", ""},
 	ProviderNo:     {"calls refused by the provider", ""},
+	FirstSecond:    {"calls at the provider in the first second", ""},
 	ETAOff:         {"first estimate of a wait is off by, median", "%"},
+	BacklogChance:  {"the same with live tasks by chance, mean", "min"},
+	ReserveNoneP50: {"live tasks wait, p50, nothing kept for them", "s"},
 	ReserveNone:    {"live tasks wait, p99, nothing kept for them", "s"},
 	ReserveTwo:     {"live tasks wait, p99, 2 of 10 kept", "s"},
 	ReserveEight:   {"live tasks wait, p99, 8 of 10 kept", "s"},

@@ -32,6 +32,7 @@ var settles = map[string]map[string][]storm.Measure{
 		"S3-34": {storm.InputMean, storm.InputPart, storm.OutputPart, storm.InputWorst},
 		"S3-35": {storm.BacklogTime, storm.BacklogRate},
 		"S3-39": {storm.ETAOff},
+		"S3-47": {storm.FirstSecond},
 	},
 	"s3-demo": {
 		"S3-19": {"admitted_10", "held_10", "held_2s", "held_3s", "held_8s", "held_9s"},
