@@ -9,7 +9,6 @@ import (
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
-	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/effect"
 )
@@ -41,10 +40,6 @@ func (n *Node) configure(limits []*logv1.Limit) {
 	n.metrics.Configure(limits)
 	n.waiting.Configure(limits)
 }
-
-// Queues shows what waits at a key of a limit, by class. It is the leader's
-// memory: another node knows of none.
-func (n *Node) Queues(limit, key string) []queue.ClassState { return n.waiting.State(limit, key) }
 
 // restored notes what a snapshot skipped.
 func (n *Node) restored(m *fsm.Machine) {

@@ -9,7 +9,10 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/forward"
 	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/peerapi"
 	"github.com/quorlease/quorlease/cluster/peers"
 	"github.com/quorlease/quorlease/cluster/wire"
 )
@@ -85,9 +88,21 @@ func (n *Node) openServer() error {
 		grpc.MaxRecvMsgSize(peers.MessageMax), grpc.MaxSendMsgSize(peers.MessageMax),
 		grpc.MaxConcurrentStreams(peerStreamsMax),
 	)
-	peerv1.RegisterPeerServer(n.server, &peerServer{node: n})
+	peerv1.RegisterPeerServer(n.server, peerapi.New(peerapi.Config{
+		IsMember: n.isMember, Confirm: n.reads.Confirm, Queues: n.waiting.State,
+		Heard: n.prober.Heard, Self: n.info, Promise: n.former.Promise,
+		Relay: forward.RelayConfig{
+			Submit: n.enter, Cancel: n.door.Cancel, Strand: n.strand, AnswersMax: 2 * n.config.MaxPending,
+		},
+	}))
 	n.loops.Go(func() { _ = n.server.Serve(n.listener.GRPC()) })
 	return nil
+}
+
+// strand ends an item whose node can't be reached any more.
+func (n *Node) strand(it *door.Item) {
+	n.waiting.Strand(it)
+	n.door.Cancel(it)
 }
 
 // peerStreamsMax bounds what one peer may ask at a time: probes, reads and one

@@ -52,7 +52,7 @@ func (b *bubble) grantedAfter(done <-chan outcome, want time.Duration) *logv1.Ac
 // waiting is how many wait at a limit without keys, as the leader says.
 func (b *bubble) waiting(limit string) int64 {
 	sum := int64(0)
-	for _, class := range b.Node(b.Leader()).Queues(limit, "") {
+	for _, class := range b.Node(b.Leader()).Queues(b.Context(), limit, "") {
 		sum += class.Waiting
 	}
 	return sum

@@ -102,7 +102,7 @@ func TestOneQueueForEachKeyAndClass(t *testing.T) {
 			}
 			pass(100 * time.Millisecond)
 			for _, key := range []string{"a", "b"} {
-				states := c.Node(c.Leader()).Queues("tenant", key)
+				states := c.Node(c.Followers()[0]).Queues(b.Context(), "tenant", key)
 				if len(states) != 2 || states[0].Class != "live" || states[0].Waiting != 5 || states[1].Waiting != 5 ||
 					len(states[0].Clients) != 2 || states[0].Tokens[0] != (queue.Cost{Dimension: "requests", Tokens: 5}) {
 					b.Errorf("key %s: %+v", key, states)

@@ -6,6 +6,8 @@ import (
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/waiting"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -43,6 +45,25 @@ func (n *Node) view(read func(*fsm.Machine, bucket.Instant)) {
 // Revision is that of the limits which this node has applied, 0 before the
 // first. It waits for nothing.
 func (n *Node) Revision() uint64 { return n.fsm.revision.Load() }
+
+// Queues shows what waits at a key of a limit, by class. The queue is the leader's
+// memory: another node asks it, and knows of none where it gets no answer.
+func (n *Node) Queues(ctx context.Context, limit, key string) []queue.ClassState {
+	_, address := n.otherLeader()
+	if n.Leads() || address == "" {
+		return n.waiting.State(limit, key)
+	}
+	client, err := n.peers.Client(address)
+	if err != nil {
+		return nil
+	}
+	response, err := client.Queues(ctx, &peerv1.QueuesRequest{Limit: limit, Key: key})
+	if err != nil {
+		n.logger.Debug("queues not shown", "err", err)
+		return nil
+	}
+	return waiting.Seen(response.GetClasses())
+}
 
 // readIndex asks the leader, which may be this node.
 func (n *Node) readIndex(ctx context.Context) (uint64, error) {

@@ -141,7 +141,7 @@ func (l *limits) Inspect(
 		return nil, err
 	}
 	answer := convert.InspectAnswer(found)
-	answer.Queues = convert.QueueStates(l.server.node.Queues(r.GetLimit(), r.GetKey()))
+	answer.Queues = convert.QueueStates(l.server.node.Queues(ctx, r.GetLimit(), r.GetKey()))
 	return answer, nil
 }
 

@@ -35,9 +35,9 @@ type Viewer interface {
 // Observer says how the cluster looks from here.
 type Observer interface {
 	Status() cluster.Status
-	// Queues are what waits at a key of a limit here: nothing where this node does
-	// not lead.
-	Queues(limit, key string) []queue.ClassState
+	// Queues are what waits at a key of a limit, as the leader says: nothing where it
+	// does not answer.
+	Queues(ctx context.Context, limit, key string) []queue.ClassState
 }
 
 // Counter counts what clients did by permits that they held.

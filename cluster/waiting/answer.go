@@ -95,21 +95,3 @@ func (d *Desk) statusOf(now time.Duration, w *waiter) *logv1.QueueStatus {
 
 // isElection reports whether a leader may come by itself.
 func isElection(why error) bool { return errors.Is(why, outcome.ErrNoLeader) }
-
-// State shows what waits at a key of a limit, by class. It is empty where the node
-// does not serve as the leader: the queue is the leader's memory.
-func (d *Desk) State(limit, key string) []queue.ClassState {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.mu.queue.State(d.config.Elapsed(), queue.Place{Limit: limit, Key: key})
-}
-
-// Depths are what waits in each limit and class.
-func (d *Desk) Depths() []queue.Depth {
-	if d.waiting.Load() == 0 {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.mu.queue.Depths(d.config.Elapsed())
-}

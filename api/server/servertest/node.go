@@ -155,7 +155,7 @@ func (n *Node) SetQueues(list []queue.ClassState) {
 }
 
 // Queues is what the test wants to wait, at every key.
-func (n *Node) Queues(_, _ string) []queue.ClassState {
+func (n *Node) Queues(context.Context, string, string) []queue.ClassState {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.queues

@@ -808,6 +808,251 @@ func (x *Failure) GetMessage() string {
 	return ""
 }
 
+type QueuesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueuesRequest) Reset() {
+	*x = QueuesRequest{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuesRequest) ProtoMessage() {}
+
+func (x *QueuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuesRequest.ProtoReflect.Descriptor instead.
+func (*QueuesRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *QueuesRequest) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *QueuesRequest) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+type QueuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the limit's classes.
+	Classes       []*QueueClass `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueuesResponse) Reset() {
+	*x = QueuesResponse{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueuesResponse) ProtoMessage() {}
+
+func (x *QueuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueuesResponse.ProtoReflect.Descriptor instead.
+func (*QueuesResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *QueuesResponse) GetClasses() []*QueueClass {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+// QueueClass is what waits in one class of a key.
+type QueueClass struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Class   string                 `protobuf:"bytes,1,opt,name=class,proto3" json:"class,omitempty"`
+	Waiting int64                  `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	// Tokens that they ask for together, by dimension.
+	Tokens map[string]int64 `protobuf:"bytes,3,rep,name=tokens,proto3" json:"tokens,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	// Nanoseconds for which the head has waited, and will.
+	Oldest int64 `protobuf:"varint,4,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	Eta    int64 `protobuf:"varint,5,opt,name=eta,proto3" json:"eta,omitempty"`
+	// The first 20 in the order of their turns.
+	Clients       []*QueueClient `protobuf:"bytes,6,rep,name=clients,proto3" json:"clients,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueClass) Reset() {
+	*x = QueueClass{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueClass) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueClass) ProtoMessage() {}
+
+func (x *QueueClass) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueClass.ProtoReflect.Descriptor instead.
+func (*QueueClass) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *QueueClass) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *QueueClass) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *QueueClass) GetTokens() map[string]int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return nil
+}
+
+func (x *QueueClass) GetOldest() int64 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *QueueClass) GetEta() int64 {
+	if x != nil {
+		return x.Eta
+	}
+	return 0
+}
+
+func (x *QueueClass) GetClients() []*QueueClient {
+	if x != nil {
+		return x.Clients
+	}
+	return nil
+}
+
+type QueueClient struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
+	Waiting       int64                  `protobuf:"varint,2,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Weight        int64                  `protobuf:"varint,3,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueClient) Reset() {
+	*x = QueueClient{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueClient) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueClient) ProtoMessage() {}
+
+func (x *QueueClient) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueClient.ProtoReflect.Descriptor instead.
+func (*QueueClient) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *QueueClient) GetClient() string {
+	if x != nil {
+		return x.Client
+	}
+	return ""
+}
+
+func (x *QueueClient) GetWaiting() int64 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *QueueClient) GetWeight() int64 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 type ReadIndexRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -816,7 +1061,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -828,7 +1073,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -841,7 +1086,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 type ReadIndexResponse struct {
@@ -854,7 +1099,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -866,7 +1111,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -879,7 +1124,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -963,16 +1208,37 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\vKIND_CLOSED\x10\x06\x12\x18\n" +
 	"\x14KIND_OUTCOME_UNKNOWN\x10\a\x12\x11\n" +
 	"\rKIND_DEADLINE\x10\b\x12\x11\n" +
-	"\rKIND_INTERNAL\x10\t\"\x12\n" +
+	"\rKIND_INTERNAL\x10\t\"7\n" +
+	"\rQueuesRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\tR\x03key\"I\n" +
+	"\x0eQueuesResponse\x127\n" +
+	"\aclasses\x18\x01 \x03(\v2\x1d.quorlease.peer.v1.QueueClassR\aclasses\"\x9e\x02\n" +
+	"\n" +
+	"QueueClass\x12\x14\n" +
+	"\x05class\x18\x01 \x01(\tR\x05class\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12A\n" +
+	"\x06tokens\x18\x03 \x03(\v2).quorlease.peer.v1.QueueClass.TokensEntryR\x06tokens\x12\x16\n" +
+	"\x06oldest\x18\x04 \x01(\x03R\x06oldest\x12\x10\n" +
+	"\x03eta\x18\x05 \x01(\x03R\x03eta\x128\n" +
+	"\aclients\x18\x06 \x03(\v2\x1e.quorlease.peer.v1.QueueClientR\aclients\x1a9\n" +
+	"\vTokensEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"W\n" +
+	"\vQueueClient\x12\x16\n" +
+	"\x06client\x18\x01 \x01(\tR\x06client\x12\x18\n" +
+	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12\x16\n" +
+	"\x06weight\x18\x03 \x01(\x03R\x06weight\"\x12\n" +
 	"\x10ReadIndexRequest\"_\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
-	"\afailure\x18\x02 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure2\xd2\x02\n" +
+	"\afailure\x18\x02 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure2\xa1\x03\n" +
 	"\x04Peer\x12J\n" +
 	"\x05Probe\x12\x1f.quorlease.peer.v1.ProbeRequest\x1a .quorlease.peer.v1.ProbeResponse\x12P\n" +
 	"\aPromise\x12!.quorlease.peer.v1.PromiseRequest\x1a\".quorlease.peer.v1.PromiseResponse\x12T\n" +
 	"\aForward\x12!.quorlease.peer.v1.ForwardRequest\x1a\".quorlease.peer.v1.ForwardResponse(\x010\x01\x12V\n" +
-	"\tReadIndex\x12#.quorlease.peer.v1.ReadIndexRequest\x1a$.quorlease.peer.v1.ReadIndexResponseB=Z;github.com/quorlease/quorlease/api/quorlease/peer/v1;peerv1b\x06proto3"
+	"\tReadIndex\x12#.quorlease.peer.v1.ReadIndexRequest\x1a$.quorlease.peer.v1.ReadIndexResponse\x12M\n" +
+	"\x06Queues\x12 .quorlease.peer.v1.QueuesRequest\x1a!.quorlease.peer.v1.QueuesResponseB=Z;github.com/quorlease/quorlease/api/quorlease/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_quorlease_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -987,7 +1253,7 @@ func file_quorlease_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_quorlease_peer_v1_peer_proto_goTypes = []any{
 	(Failure_Kind)(0),         // 0: quorlease.peer.v1.Failure.Kind
 	(*ProbeRequest)(nil),      // 1: quorlease.peer.v1.ProbeRequest
@@ -1001,35 +1267,45 @@ var file_quorlease_peer_v1_peer_proto_goTypes = []any{
 	(*ForwardResponse)(nil),   // 9: quorlease.peer.v1.ForwardResponse
 	(*ForwardAnswer)(nil),     // 10: quorlease.peer.v1.ForwardAnswer
 	(*Failure)(nil),           // 11: quorlease.peer.v1.Failure
-	(*ReadIndexRequest)(nil),  // 12: quorlease.peer.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil), // 13: quorlease.peer.v1.ReadIndexResponse
-	(*v1.Operation)(nil),      // 14: quorlease.log.v1.Operation
-	(*v1.Result)(nil),         // 15: quorlease.log.v1.Result
+	(*QueuesRequest)(nil),     // 12: quorlease.peer.v1.QueuesRequest
+	(*QueuesResponse)(nil),    // 13: quorlease.peer.v1.QueuesResponse
+	(*QueueClass)(nil),        // 14: quorlease.peer.v1.QueueClass
+	(*QueueClient)(nil),       // 15: quorlease.peer.v1.QueueClient
+	(*ReadIndexRequest)(nil),  // 16: quorlease.peer.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil), // 17: quorlease.peer.v1.ReadIndexResponse
+	nil,                       // 18: quorlease.peer.v1.QueueClass.TokensEntry
+	(*v1.Operation)(nil),      // 19: quorlease.log.v1.Operation
+	(*v1.Result)(nil),         // 20: quorlease.log.v1.Result
 }
 var file_quorlease_peer_v1_peer_proto_depIdxs = []int32{
 	3,  // 0: quorlease.peer.v1.ProbeRequest.from:type_name -> quorlease.peer.v1.PeerInfo
 	3,  // 1: quorlease.peer.v1.ProbeResponse.self:type_name -> quorlease.peer.v1.PeerInfo
 	5,  // 2: quorlease.peer.v1.PromiseRequest.members:type_name -> quorlease.peer.v1.Member
 	8,  // 3: quorlease.peer.v1.ForwardRequest.items:type_name -> quorlease.peer.v1.ForwardItem
-	14, // 4: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
+	19, // 4: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
 	10, // 5: quorlease.peer.v1.ForwardResponse.answers:type_name -> quorlease.peer.v1.ForwardAnswer
-	15, // 6: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
+	20, // 6: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
 	11, // 7: quorlease.peer.v1.ForwardAnswer.failure:type_name -> quorlease.peer.v1.Failure
 	0,  // 8: quorlease.peer.v1.Failure.kind:type_name -> quorlease.peer.v1.Failure.Kind
-	11, // 9: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
-	1,  // 10: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
-	4,  // 11: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
-	7,  // 12: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
-	12, // 13: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
-	2,  // 14: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
-	6,  // 15: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
-	9,  // 16: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
-	13, // 17: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
-	14, // [14:18] is the sub-list for method output_type
-	10, // [10:14] is the sub-list for method input_type
-	10, // [10:10] is the sub-list for extension type_name
-	10, // [10:10] is the sub-list for extension extendee
-	0,  // [0:10] is the sub-list for field type_name
+	14, // 9: quorlease.peer.v1.QueuesResponse.classes:type_name -> quorlease.peer.v1.QueueClass
+	18, // 10: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
+	15, // 11: quorlease.peer.v1.QueueClass.clients:type_name -> quorlease.peer.v1.QueueClient
+	11, // 12: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
+	1,  // 13: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
+	4,  // 14: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
+	7,  // 15: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
+	16, // 16: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
+	12, // 17: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
+	2,  // 18: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
+	6,  // 19: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
+	9,  // 20: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
+	17, // 21: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
+	13, // 22: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
+	18, // [18:23] is the sub-list for method output_type
+	13, // [13:18] is the sub-list for method input_type
+	13, // [13:13] is the sub-list for extension type_name
+	13, // [13:13] is the sub-list for extension extendee
+	0,  // [0:13] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_peer_v1_peer_proto_init() }
@@ -1043,7 +1319,7 @@ func file_quorlease_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_peer_v1_peer_proto_rawDesc), len(file_quorlease_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   13,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,7 @@ const (
 	Peer_Promise_FullMethodName   = "/quorlease.peer.v1.Peer/Promise"
 	Peer_Forward_FullMethodName   = "/quorlease.peer.v1.Peer/Forward"
 	Peer_ReadIndex_FullMethodName = "/quorlease.peer.v1.Peer/ReadIndex"
+	Peer_Queues_FullMethodName    = "/quorlease.peer.v1.Peer/Queues"
 )
 
 // PeerClient is the client API for Peer service.
@@ -44,6 +45,9 @@ type PeerClient interface {
 	// ReadIndex returns an index that, once applied, makes a local read as
 	// fresh as the call (the leader verifies that it still leads).
 	ReadIndex(ctx context.Context, in *ReadIndexRequest, opts ...grpc.CallOption) (*ReadIndexResponse, error)
+	// Queues shows what waits at a key on the node that is asked: the leader's
+	// queue is its own memory.
+	Queues(ctx context.Context, in *QueuesRequest, opts ...grpc.CallOption) (*QueuesResponse, error)
 }
 
 type peerClient struct {
@@ -97,6 +101,16 @@ func (c *peerClient) ReadIndex(ctx context.Context, in *ReadIndexRequest, opts .
 	return out, nil
 }
 
+func (c *peerClient) Queues(ctx context.Context, in *QueuesRequest, opts ...grpc.CallOption) (*QueuesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(QueuesResponse)
+	err := c.cc.Invoke(ctx, Peer_Queues_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -114,6 +128,9 @@ type PeerServer interface {
 	// ReadIndex returns an index that, once applied, makes a local read as
 	// fresh as the call (the leader verifies that it still leads).
 	ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error)
+	// Queues shows what waits at a key on the node that is asked: the leader's
+	// queue is its own memory.
+	Queues(context.Context, *QueuesRequest) (*QueuesResponse, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -135,6 +152,9 @@ func (UnimplementedPeerServer) Forward(grpc.BidiStreamingServer[ForwardRequest, 
 }
 func (UnimplementedPeerServer) ReadIndex(context.Context, *ReadIndexRequest) (*ReadIndexResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ReadIndex not implemented")
+}
+func (UnimplementedPeerServer) Queues(context.Context, *QueuesRequest) (*QueuesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Queues not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -218,6 +238,24 @@ func _Peer_ReadIndex_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Queues_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QueuesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Queues(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Queues_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Queues(ctx, req.(*QueuesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -236,6 +274,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ReadIndex",
 			Handler:    _Peer_ReadIndex_Handler,
+		},
+		{
+			MethodName: "Queues",
+			Handler:    _Peer_Queues_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

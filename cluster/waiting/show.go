@@ -1,0 +1,70 @@
+package waiting
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/queue"
+)
+
+// State shows what waits at a key of a limit, by class. It is empty where the node
+// does not serve as the leader: the queue is the leader's memory.
+func (d *Desk) State(limit, key string) []queue.ClassState {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.queue.State(d.config.Elapsed(), queue.Place{Limit: limit, Key: key})
+}
+
+// Depths are what waits in each limit and class.
+func (d *Desk) Depths() []queue.Depth {
+	if d.waiting.Load() == 0 {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.queue.Depths(d.config.Elapsed())
+}
+
+// Shown is a state as a peer is told of it.
+func Shown(states []queue.ClassState) []*peerv1.QueueClass {
+	list := make([]*peerv1.QueueClass, 0, len(states))
+	for _, s := range states {
+		one := &peerv1.QueueClass{
+			Class: s.Class, Waiting: s.Waiting, Oldest: int64(s.Oldest), Eta: int64(s.ETA),
+			Tokens: make(map[string]int64, len(s.Tokens)),
+		}
+		for _, c := range s.Tokens {
+			one.Tokens[c.Dimension] = c.Tokens
+		}
+		for _, c := range s.Clients {
+			one.Clients = append(one.Clients, &peerv1.QueueClient{
+				Client: c.Client, Waiting: c.Waiting, Weight: c.Weight,
+			})
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// Seen is the inverse of Shown.
+func Seen(list []*peerv1.QueueClass) []queue.ClassState {
+	states := make([]queue.ClassState, 0, len(list))
+	for _, one := range list {
+		s := queue.ClassState{
+			Class: one.GetClass(), Waiting: one.GetWaiting(),
+			Oldest: time.Duration(one.GetOldest()), ETA: time.Duration(one.GetEta()),
+		}
+		for _, d := range slices.Sorted(maps.Keys(one.GetTokens())) {
+			s.Tokens = append(s.Tokens, queue.Cost{Dimension: d, Tokens: one.GetTokens()[d]})
+		}
+		for _, c := range one.GetClients() {
+			s.Clients = append(s.Clients, queue.ClientState{
+				Client: c.GetClient(), Waiting: c.GetWaiting(), Weight: c.GetWeight(),
+			})
+		}
+		states = append(states, s)
+	}
+	return states
+}
