@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/convert"
 	"github.com/quorlease/quorlease/cmd/quorlease/argument"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
@@ -22,6 +25,12 @@ and how long to wait; a denial changes nothing and has exit code 3.
 LIMIT[/KEY] is followed by what is asked of it; more limits may follow, each
 with amounts of its own. Without DIM=AMOUNT one request is charged.
 
+With --attr the work is described instead: every limit whose match fits is
+charged, and the answer lists them. DIM=AMOUNT before any limit says what the
+work takes; one request and one slot unless it says so.
+
+With --wait the authority holds what it can't grant now in its queue for so long.
+
 A lease that is tracked can be settled, renewed and released afterwards, and
 asking again with the same --lease-id gives the same answer instead of a second
 charge.`
@@ -29,29 +38,37 @@ charge.`
 const acquireExample = `  quorlease acquire demo
   quorlease acquire llm/team-a requests=1 input_tokens=1200 output_tokens=400
   quorlease acquire llm/team-a input_tokens=1200 demo requests=1 --track
+  quorlease acquire --attr model=gpt-4o --attr tenant=a input_tokens=1200 --wait 2s
   quorlease acquire demo --client batch-7 --attempt 2
   quorlease acquire demo --track --lease-id 000102030405060708090a0b0c0d0e0f`
 
 func newAcquire(a *app) *cobra.Command {
 	request := &quorleasev1.AcquireRequest{}
+	var attributes []string
+	var wait time.Duration
 	cmd := &cobra.Command{
-		Use:     "acquire LIMIT[/KEY] [DIM=AMOUNT …] [LIMIT[/KEY] [DIM=AMOUNT …] …]",
+		Use:     "acquire [DIM=AMOUNT …] [LIMIT[/KEY] [DIM=AMOUNT …] …]",
 		Short:   "Ask for a lease: GRANTED, or DENIED with the reason",
 		Long:    acquireLong,
 		Example: acquireExample,
-		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			charges, err := argument.Charges(args)
-			if err != nil {
+			if err := argument.Work(request, attributes, args); err != nil {
 				return err
 			}
-			request.Charges = charges
+			if wait < 0 || wait > convert.WaitMax {
+				return exit.Usagef("--wait %v is outside 0s to %v", wait, convert.WaitMax)
+			}
+			if wait > 0 {
+				request.MaxWait, a.wait = durationpb.New(wait), wait
+			}
 			return a.acquire(c.Context(), request)
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&request.Client, "client", "", "the `name` of who the work is for; its retry budget counts")
 	flags.StringVar(&request.Class, "class", "", "priority `class`; without it each limit's first")
+	flags.StringArrayVar(&attributes, "attr", nil, "what the work is, `NAME=VALUE`; again for each attribute")
+	flags.DurationVar(&wait, "wait", 0, "how long to wait where it can't be granted now")
 	flags.Uint32Var(&request.Attempt, "attempt", 0, "retries already made for this piece of work")
 	flags.BoolVar(&request.Track, "track", false, "keep the lease, to be settled, renewed or released")
 	flags.StringVar(&request.LeaseId, "lease-id", "",
@@ -95,7 +112,7 @@ func (a *app) acquire(ctx context.Context, request *quorleasev1.AcquireRequest) 
 	}
 	// The rules for a client that decides by itself: a command never does.
 	answer.Fallbacks = nil
-	if err := a.print(answer, func(w io.Writer) { acquireText(w, answer) }); err != nil {
+	if err := a.print(answer, func(w io.Writer) { show.Acquire(w, answer) }); err != nil {
 		return err
 	}
 	if answer.GetDecision() != quorleasev1.Decision_GRANTED {
@@ -109,64 +126,4 @@ func repeatAdvice(request *quorleasev1.AcquireRequest) string {
 		return "the same again with --lease-id " + request.GetLeaseId() + " tells, and charges once"
 	}
 	return "asking again may charge twice; --track makes it repeatable"
-}
-
-// acquireText writes the decision in the first line and the charges below it.
-func acquireText(w io.Writer, r *quorleasev1.AcquireResponse) {
-	if r.GetDecision() == quorleasev1.Decision_GRANTED {
-		grantedText(w, r)
-		return
-	}
-	denials := r.GetDenials()
-	if len(denials) == 0 {
-		fmt.Fprintln(w, "DENIED")
-		return
-	}
-	first := denials[0]
-	fmt.Fprintf(w, "DENIED reason=%s retry_after=%s", first.GetReason(), show.Wait(first))
-	if frees := first.GetFreesIn(); frees != nil {
-		fmt.Fprintf(w, " frees_in=%s", show.Duration(frees))
-	}
-	fmt.Fprintln(w)
-	left := remainingBy(r.GetRemaining())
-	rows := make([][]string, 0, len(denials))
-	for _, d := range denials {
-		rows = append(rows, []string{
-			d.GetLimit(), d.GetKey(), d.GetDimension(), d.GetReason().String(), show.Wait(d),
-			left[bucketName{d.GetLimit(), d.GetKey(), d.GetDimension()}],
-		})
-	}
-	show.Table(w, "LIMIT KEY DIMENSION REASON RETRY_AFTER REMAINING", rows)
-}
-
-func grantedText(w io.Writer, r *quorleasev1.AcquireResponse) {
-	lease := r.GetLease()
-	fmt.Fprintf(w, "GRANTED lease=%s ttl=%s", lease.GetId(), show.Dash(show.Duration(lease.GetTtl())))
-	if lease.GetTracked() {
-		fmt.Fprintf(w, " tracked=yes state=%s", lease.GetState())
-	}
-	if r.GetRepeatedRequest() {
-		fmt.Fprint(w, " repeated=yes")
-	}
-	fmt.Fprintln(w)
-	left := remainingBy(r.GetRemaining())
-	rows := make([][]string, 0, len(lease.GetCharges()))
-	for _, c := range lease.GetCharges() {
-		rows = append(rows, []string{
-			c.GetLimit(), c.GetKey(), c.GetDimension(), show.Number(c.GetAmount()),
-			left[bucketName{c.GetLimit(), c.GetKey(), c.GetDimension()}],
-		})
-	}
-	show.Table(w, "LIMIT KEY DIMENSION AMOUNT REMAINING", rows)
-}
-
-// bucketName names one bucket.
-type bucketName struct{ limit, key, dimension string }
-
-func remainingBy(all []*quorleasev1.Remaining) map[bucketName]string {
-	by := make(map[bucketName]string, len(all))
-	for _, r := range all {
-		by[bucketName{r.GetLimit(), r.GetKey(), r.GetDimension()}] = show.Number(r.GetTokens())
-	}
-	return by
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -17,7 +18,8 @@ const adjustLong = `Change the level of a bucket by hand, and leave a record of 
 
 DIM=+N adds tokens up to the burst, DIM=-N takes tokens away down to none, and
 DIM=reset makes the bucket full and free of debt; reset alone does that to every
-dimension of the limit, one change each.`
+dimension of the limit, one change each. clear-block opens the key again after a
+provider's block, a pause or a ramp.`
 
 // maxReasonBytes bounds --reason.
 const maxReasonBytes = 512
@@ -25,11 +27,12 @@ const maxReasonBytes = 512
 func newAdjust(a *app) *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
-		Use:   "adjust LIMIT[/KEY] DIM=+N|DIM=-N|DIM=reset|reset --reason TEXT",
+		Use:   "adjust LIMIT[/KEY] DIM=+N|DIM=-N|DIM=reset|reset|clear-block --reason TEXT",
 		Short: "Change the level of a bucket by hand",
 		Long:  adjustLong,
 		Example: `  quorlease adjust demo requests=+5 --reason "the provider gave us five more"
-  quorlease adjust llm/team-a reset --reason "counted a test run"`,
+  quorlease adjust llm/team-a reset --reason "counted a test run"
+  quorlease adjust llm clear-block --reason "the bill is paid"`,
 		Args: cobra.ExactArgs(2),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := a.checkFormat(); err != nil {
@@ -74,7 +77,7 @@ func (a *app) adjust(ctx context.Context, t argument.Target, change, reason stri
 func (a *app) adjustOne(ctx context.Context, request *quorleasev1.LimitsAdjustRequest) error {
 	// Full is full however often it is said. Adding twice is not adding once.
 	kind := ask.Once
-	if request.GetReset_() {
+	if request.GetReset_() || request.GetClearBlock() {
 		kind = ask.Repeatable
 	}
 	answer, err := answerOf(ctx, a, kind,
@@ -83,6 +86,10 @@ func (a *app) adjustOne(ctx context.Context, request *quorleasev1.LimitsAdjustRe
 		return err
 	}
 	return a.print(answer, func(w io.Writer) {
+		if request.GetClearBlock() {
+			fmt.Fprintf(w, "cleared %s\n", argument.Target{Limit: request.GetLimit(), Key: request.GetKey()})
+			return
+		}
 		before, after := answer.GetBefore(), answer.GetAfter()
 		show.Table(w, "LIMIT KEY DIMENSION BEFORE AFTER", [][]string{{
 			after.GetLimit(), after.GetKey(), after.GetDimension(),

@@ -121,6 +121,19 @@ func TestRequests(t *testing.T) {
 			return ok && r.GetClient() == "c" && r.GetClass() == "live" && r.GetAttempt() == 2 && !r.GetTrack() &&
 				r.GetLeaseId() == ""
 		}},
+		{
+			[]string{"acquire", "--attr", "model=m", "--attr", "tenant=a=b", "tokens=5", "demo", "requests=2", "--wait", "2s"},
+			func(m proto.Message) bool {
+				r, ok := m.(*quorleasev1.AcquireRequest)
+				return ok && r.GetAttributes()["model"] == "m" && r.GetAttributes()["tenant"] == "a=b" &&
+					r.GetAmounts()["tokens"] == 5 && len(r.GetAmounts()) == 1 && len(r.GetCharges()) == 1 &&
+					r.GetCharges()[0].GetAmount() == 2 && r.GetMaxWait().AsDuration() == 2*time.Second
+			},
+		},
+		{[]string{"adjust", "llm/k", "clear-block", "--reason", "x"}, func(m proto.Message) bool {
+			r, ok := m.(*quorleasev1.LimitsAdjustRequest)
+			return ok && r.GetClearBlock() && r.GetDimension() == "" && r.GetKey() == "k"
+		}},
 		{[]string{"renew", someLease}, func(m proto.Message) bool {
 			r, ok := m.(*quorleasev1.RenewRequest)
 			return ok && r.GetTtl().AsDuration() == 30*time.Second && r.GetSequence() > uint64(time.Hour)

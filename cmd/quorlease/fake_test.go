@@ -285,6 +285,51 @@ func grantedAnswer() *quorleasev1.AcquireResponse {
 	}
 }
 
+// kindsFake answers with what slots, quotas, queues and providers add.
+func kindsFake() *fakeNode {
+	fake := fullFake()
+	slots := &quorleasev1.Limit{
+		Name: "tenant-inflight", Per: []string{"tenant"}, Match: map[string]string{"tenant": "*"},
+		Concurrency: proto.Int64(4), Lease: durationpb.New(2 * time.Minute), Mode: quorleasev1.Mode_WARN,
+		Ramp: durationpb.New(time.Minute), MaxKeys: proto.Int64(100_000),
+		OnQuorumLoss: quorleasev1.FallbackMode_OPEN_ON_LOSS,
+	}
+	month := &quorleasev1.Limit{
+		Name: "team-month", Per: []string{"team"}, Match: map[string]string{"team": "*"},
+		Quota: &quorleasev1.Quota{
+			Period: quorleasev1.Quota_MONTH, Timezone: "Europe/Berlin",
+			Amounts: map[string]int64{"input_tokens": 50_000_000}, WarnBp: []int64{8000},
+		},
+		Mode: quorleasev1.Mode_ENFORCE, OnQuorumLoss: quorleasev1.FallbackMode_OPEN_ON_LOSS,
+	}
+	fake.acquire.Queue = &quorleasev1.QueueStatus{
+		Position: 3, Eta: durationpb.New(4 * time.Second), Waited: durationpb.New(1500 * time.Millisecond),
+	}
+	fake.acquire.Warnings = []*quorleasev1.Denial{{
+		Reason: quorleasev1.Reason_CONCURRENCY, Limit: "tenant-inflight", Key: "a", Dimension: "slots",
+		RetryAfter: durationpb.New(9 * time.Second),
+	}}
+	fake.list.Limits = []*quorleasev1.Limit{slots, month}
+	fake.inspect = &quorleasev1.LimitsInspectResponse{
+		Limit: slots, Key: "a", Seen: true, Now: int64(90 * time.Second), Keys: 1, OpenLeases: 4,
+		Buckets: []*quorleasev1.BucketState{{
+			Dimension: "slots", Burst: 4, Open: 4, Rate: &quorleasev1.Rate{Interval: durationpb.New(time.Second)},
+		}},
+		Control: &quorleasev1.ControlState{
+			Paused: durationpb.New(12 * time.Second), PacePpm: 50_000, WholeIn: durationpb.New(72 * time.Second),
+			Reason: "slow_down", Client: "gw-3",
+		},
+		WindowStarts: timestamppb.New(time.Date(2026, 10, 31, 23, 0, 0, 0, time.UTC)),
+		WindowEnds:   timestamppb.New(time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)),
+		Queues: []*quorleasev1.QueueState{{
+			Class: "live", Waiting: 3, Tokens: map[string]int64{"slots": 3}, Oldest: durationpb.New(2 * time.Second),
+			Eta:     durationpb.New(7 * time.Second),
+			Clients: []*quorleasev1.QueueClient{{Client: "chat", Waiting: 2, Weight: 1}, {Client: "job", Waiting: 1, Weight: 1}},
+		}},
+	}
+	return fake
+}
+
 func deniedAnswer() *quorleasev1.AcquireResponse {
 	return &quorleasev1.AcquireResponse{
 		Decision: quorleasev1.Decision_DENIED, Source: quorleasev1.Source_CONSENSUS,

@@ -30,6 +30,7 @@ func TestGolden(t *testing.T) {
 	refusing := fullFake()
 	refusing.acquire = deniedAnswer()
 	denied := startFake(t, refusing)
+	kinds := startFake(t, kindsFake())
 	for _, row := range []struct {
 		name     string
 		node     *fakeNode
@@ -39,6 +40,10 @@ func TestGolden(t *testing.T) {
 	}{
 		{name: "acquire-granted", args: []string{"acquire", "llm/team-a", "demo", "requests=5"}},
 		{name: "acquire-denied", node: denied, args: []string{"acquire", "demo", "llm/team-a"}, wantCode: 3},
+		{
+			name: "acquire-waited", node: kinds,
+			args: []string{"acquire", "--attr", "tenant=a", "input_tokens=5", "--wait", "2s"},
+		},
 		{name: "settle", args: []string{"settle", someLease, "input_tokens=1500"}},
 		{name: "release", args: []string{"release", someLease}},
 		{name: "renew", args: []string{"renew", someLease, "--ttl", "30s"}},
@@ -50,6 +55,9 @@ func TestGolden(t *testing.T) {
 		{name: "limits-history", args: []string{"limits", "history"}},
 		{name: "limits-rollback", args: []string{"limits", "rollback", "7"}},
 		{name: "inspect", args: []string{"inspect", "llm/team-a"}},
+		{name: "inspect-slots", node: kinds, args: []string{"inspect", "tenant-inflight/a"}},
+		{name: "limits-get-kinds", node: kinds, args: []string{"limits", "get"}},
+		{name: "adjust-clear", args: []string{"adjust", "llm/team-a", "clear-block", "--reason", "paid"}},
 		{name: "adjust", args: []string{"adjust", "llm/team-a", "requests=reset", "--reason", "a test"}},
 		{name: "clients", args: []string{"clients"}},
 		{name: "events", args: []string{"events"}},
@@ -71,6 +79,11 @@ func TestGolden(t *testing.T) {
 			})
 		}
 	}
+	t.Run("limits-get-kinds/yaml", func(t *testing.T) {
+		t.Parallel()
+		got := command(t, "--endpoints", kinds.addr, "limits", "get", "-o", "yaml")
+		compareGolden(t, "limits-get-kinds.yaml", got.stdout)
+	})
 	t.Run("limits-get/yaml", func(t *testing.T) {
 		t.Parallel()
 		got := command(t, "--endpoints", granted.addr, "limits", "get", "-o", "yaml")

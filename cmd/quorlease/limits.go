@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorlease/quorlease/api/limitsfile"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cmd/quorlease/argument"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
@@ -57,7 +55,7 @@ With -o yaml the answer is a limits file.`,
 			if a.format == formatYAML {
 				return a.write(fileOf(answer))
 			}
-			return a.print(answer, func(w io.Writer) { limitsText(w, answer) })
+			return a.print(answer, func(w io.Writer) { show.Limits(w, answer) })
 		},
 	}
 	cmd.Flags().BoolVar(&request.Stale, "stale", false, "answer from the node's own replica, which may lag")
@@ -69,59 +67,6 @@ func (a *app) listLimits(
 ) (*quorleasev1.LimitsListResponse, error) {
 	return answerOf(ctx, a, ask.Read,
 		ask.CallOf(quorleasev1.NewLimitsClient, quorleasev1.LimitsClient.List, request))
-}
-
-func limitsText(w io.Writer, r *quorleasev1.LimitsListResponse) {
-	fmt.Fprintf(w, "revision %d\n", r.GetRevision())
-	var rows [][]string
-	for _, l := range r.GetLimits() {
-		rows = append(rows, limitRows(l)...)
-	}
-	if len(rows) > 0 {
-		fmt.Fprintln(w)
-		show.Table(w, "LIMIT PER DIMENSION RATE TARGET BURST MAX_DEBT MAX_OPEN LEASE CLASSES ON_QUORUM_LOSS", rows)
-	}
-	rows = nil
-	for _, b := range r.GetRetryBudgets() {
-		rows = append(rows, []string{
-			b.GetName(), b.GetClient(), show.Number(b.GetMaxRetries()), show.Percent(b.GetMaxFractionBp()),
-			show.Duration(b.GetWindow()), show.Number(b.GetMinRequests()), show.Duration(b.GetRetryAfter()),
-		})
-	}
-	if len(rows) > 0 {
-		fmt.Fprintln(w)
-		show.Table(w, "RETRY_BUDGET CLIENT MAX_RETRIES MAX_FRACTION WINDOW MIN_REQUESTS RETRY_AFTER", rows)
-	}
-}
-
-// limitRows is one line a dimension.
-func limitRows(l *quorleasev1.Limit) [][]string {
-	per, lease := strings.Join(l.GetPer(), ","), show.Duration(l.GetLease())
-	if l.GetUnlimited() {
-		return [][]string{{l.GetName(), per, "", "unlimited", "", "", "", "", lease, "", lossMode(l)}}
-	}
-	classes := make([]string, 0, len(l.GetClasses()))
-	for _, c := range l.GetClasses() {
-		classes = append(classes, c.GetName()+":"+show.Percent(c.GetShareBp()))
-	}
-	rows := make([][]string, 0, len(l.GetDimensions()))
-	for _, d := range l.GetDimensions() {
-		rows = append(rows, []string{
-			l.GetName(), per, d.GetName(), show.Rate(d.GetRate()), show.Percent(l.GetTargetBp()),
-			show.Number(d.GetBurst()), show.Number(d.GetMaxDebt()), show.Number(d.GetMaxOpen()),
-			lease, strings.Join(classes, ","), lossMode(l),
-		})
-	}
-	return rows
-}
-
-// lossMode is what clients do while nobody answers, and at which share.
-func lossMode(l *quorleasev1.Limit) string {
-	mode := limitsfile.ModeName(l.GetOnQuorumLoss())
-	if l.FallbackShareBp != nil {
-		mode += ":" + show.Percent(l.GetFallbackShareBp())
-	}
-	return mode
 }
 
 func newLimitsDelete(a *app) *cobra.Command {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	// The zones of quotas, where the system has none.
+	_ "time/tzdata"
 )
 
 func main() {

@@ -14,6 +14,7 @@ func answerOf[A any](ctx context.Context, a *app, kind ask.Kind, call ask.Call[A
 		return answer, err
 	}
 	defer nodes.Close()
+	nodes.Wait(a.wait)
 	answer, err = ask.Answer(ctx, nodes, kind, call)
 	return answer, ask.Explain(err)
 }

@@ -26,6 +26,8 @@ type app struct {
 	endpoints []string
 	// timeout bounds one question over all endpoints.
 	timeout time.Duration
+	// wait is how long a node may hold a question before it answers, beside that.
+	wait time.Duration
 	// format is text, json, and for some commands yaml.
 	format string
 }

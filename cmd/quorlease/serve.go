@@ -167,6 +167,7 @@ func startServing(ctx context.Context, o *serveOptions, logger hclog.Logger) (*s
 func (s *serving) build(o *serveOptions, registry *prometheus.Registry) error {
 	config := server.DefaultConfig()
 	config.Node, config.Events, config.Logger = s.node, s.node.Events(), s.logger
+	config.SessionGrace = o.grace
 	if o.node.Insecure {
 		config.Identify = server.Anyone
 	}

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cmd/quorlease/alarm"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
@@ -26,6 +28,7 @@ type serveOptions struct {
 	grpc, http string
 	logLevel   string
 	logJSON    bool
+	grace      time.Duration
 	alerts     alarm.Targets
 	config     string
 }
@@ -54,6 +57,8 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 		"how `many` log entries stay behind a snapshot, for followers that were away")
 	flags.Int64Var(&n.MinFreeBytes, "min-free-bytes", n.MinFreeBytes,
 		"free `bytes` of the disk below which nothing more is proposed; 0 is 5 %, at least 1 GiB on a large disk")
+	flags.DurationVar(&o.grace, "session-grace", server.DefaultConfig().SessionGrace,
+		"how long the slots of a client's session stay taken when it has ended")
 	flags.StringVar(&o.logLevel, "log-level", "info", "what to log: trace, debug, info, warn or error")
 	flags.BoolVar(&o.logJSON, "log-json", false, "log one JSON object a line")
 	o.alerts.Define(flags)
@@ -64,6 +69,7 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	setting.Range(flags, "snapshot-threshold", "1 up")
 	setting.Range(flags, "trailing-logs", "1 up")
 	setting.Range(flags, "min-free-bytes", "0 up")
+	setting.Range(flags, "session-grace", "0s to 1h")
 }
 
 // complete fills in what the command line did not say and checks everything
@@ -79,6 +85,9 @@ func (o *serveOptions) complete(ctx context.Context, cmd *cobra.Command) error {
 		}
 	}
 	var errs []error
+	if o.grace < 0 || o.grace > time.Hour {
+		errs = append(errs, exit.Usagef("--session-grace %v is outside 0s to 1h", o.grace))
+	}
 	if o.node.ID == "" {
 		errs = append(errs, exit.Usagef("--id is missing: name this node, n1 for example"))
 	}

@@ -119,7 +119,11 @@ func remaining(list []*logv1.Remaining) []*quorleasev1.Remaining {
 	return out
 }
 
+// remainingOf is nil for nil.
 func remainingOf(r *logv1.Remaining) *quorleasev1.Remaining {
+	if r == nil {
+		return nil
+	}
 	return &quorleasev1.Remaining{
 		Limit: r.GetLimit(), Key: r.GetKey(), Dimension: r.GetDimension(), Tokens: r.GetTokens(),
 	}

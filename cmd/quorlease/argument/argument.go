@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -183,6 +184,52 @@ func refuseTwice(all []amount) error {
 	return nil
 }
 
+// Work reads what an acquire is for into its request: charges, or attributes with
+// what the work takes, or both.
+func Work(request *quorleasev1.AcquireRequest, attributes, args []string) error {
+	if len(attributes) == 0 {
+		if len(args) == 0 {
+			return exit.Usagef("nothing to acquire: name a LIMIT[/KEY], or say what the work is with --attr NAME=VALUE")
+		}
+		charges, err := Charges(args)
+		request.Charges = charges
+		return err
+	}
+	request.Attributes = map[string]string{}
+	for _, pair := range attributes {
+		name, value, found := strings.Cut(pair, "=")
+		if !found {
+			return exit.Usagef("--attr %q is not NAME=VALUE", pair)
+		}
+		if problem := limitsfile.AttributeProblem(name); problem != "" {
+			return exit.Usagef("--attr: %s", problem)
+		}
+		if problem := limitsfile.ValueProblem(value); problem != "" {
+			return exit.Usagef("--attr %s: %s", name, problem)
+		}
+		if _, twice := request.Attributes[name]; twice {
+			return exit.Usagef("--attr %s is given twice", name)
+		}
+		request.Attributes[name] = value
+	}
+	first := slices.IndexFunc(args, func(arg string) bool { return !isPair(arg) })
+	if first < 0 {
+		first = len(args)
+	}
+	amounts, err := parseAmounts(args[:first], 1, nil)
+	if err != nil {
+		return err
+	}
+	for _, a := range amounts {
+		if request.Amounts == nil {
+			request.Amounts = map[string]int64{}
+		}
+		request.Amounts[a.dimension] = a.value
+	}
+	request.Charges, err = Charges(args[first:])
+	return err
+}
+
 // Charges reads the charges of an acquire.
 func Charges(args []string) ([]*quorleasev1.Charge, error) {
 	if len(args) > 0 && isPair(args[0]) {
@@ -227,12 +274,19 @@ func Usage(args []string) ([]*quorleasev1.Usage, error) {
 	return used, nil
 }
 
-// Change reads DIM=+N, DIM=-N or DIM=reset. The sign is required: `=5`
+// clearBlock opens a whole key again.
+const clearBlock = "clear-block"
+
+// Change reads DIM=+N, DIM=-N, DIM=reset or clear-block. The sign is required: `=5`
 // might mean "to 5" to one and "by 5" to another.
 func Change(request *quorleasev1.LimitsAdjustRequest, change string) error {
+	if change == clearBlock {
+		request.Change = &quorleasev1.LimitsAdjustRequest_ClearBlock{ClearBlock: true}
+		return nil
+	}
 	dimension, what, ok := strings.Cut(change, "=")
 	if !ok {
-		return exit.Usagef("%q is none of DIM=+N, DIM=-N, DIM=reset, reset", change)
+		return exit.Usagef("%q is none of DIM=+N, DIM=-N, DIM=reset, reset, clear-block", change)
 	}
 	if err := checkDimension(dimension); err != nil {
 		return err

@@ -63,7 +63,9 @@ type Question struct {
 // Nodes are the endpoints with their connections. Single caller.
 type Nodes struct {
 	timeout time.Duration
-	list    []*endpoint
+	// wait is how long a node may hold a question.
+	wait time.Duration
+	list []*endpoint
 }
 
 // endpoint is one client address.
@@ -102,6 +104,10 @@ func Connect(endpoints []string, timeout time.Duration) (*Nodes, error) {
 	}
 	return n, nil
 }
+
+// Wait lets every question take so much longer at the node that has it: it holds
+// the question for so long.
+func (n *Nodes) Wait(d time.Duration) { n.wait = d }
 
 func (e *endpoint) open() error {
 	dialer := &net.Dialer{}
@@ -145,9 +151,9 @@ func (u *unreachable) Unwrap() error { return u.err }
 // Do asks until a node answers, the timeout is over, or asking again would not
 // be safe.
 func (n *Nodes) Do(parent context.Context, q Question) error {
-	ctx, cancel := context.WithTimeout(parent, n.timeout)
+	ctx, cancel := context.WithTimeout(parent, n.timeout+n.wait)
 	defer cancel()
-	all := &attempts{timeout: n.timeout, kind: q.Kind}
+	all := &attempts{timeout: n.timeout + n.wait, kind: q.Kind}
 	for {
 		again, err := n.round(ctx, q, all)
 		if err == nil || !again {
@@ -172,7 +178,7 @@ func (n *Nodes) Do(parent context.Context, q Question) error {
 // answer to what may have happened.
 func (n *Nodes) round(ctx context.Context, q Question, all *attempts) (again bool, err error) {
 	for i, e := range n.list {
-		err := e.ask(ctx, part(ctx, len(n.list)-i), q)
+		err := e.ask(ctx, part(ctx, len(n.list)-i, n.wait), n.wait, q)
 		if err == nil {
 			return false, nil
 		}
@@ -209,7 +215,7 @@ func (n *Nodes) First(parent context.Context) (conn grpc.ClientConnInterface, ad
 	defer cancel()
 	all := &attempts{timeout: n.timeout, kind: Read}
 	for i, e := range n.list {
-		bounded, done := context.WithTimeout(ctx, part(ctx, len(n.list)-i))
+		bounded, done := context.WithTimeout(ctx, part(ctx, len(n.list)-i, 0))
 		err := e.ready(bounded)
 		done()
 		if err == nil {
@@ -224,19 +230,20 @@ func (n *Nodes) First(parent context.Context) (conn grpc.ClientConnInterface, ad
 }
 
 // part is how long one endpoint may take when `left` endpoints share what is
-// left of the timeout.
-func part(ctx context.Context, left int) time.Duration {
+// left of the timeout, but for what a node may hold the question.
+func part(ctx context.Context, left int, wait time.Duration) time.Duration {
 	deadline, ok := ctx.Deadline()
 	if !ok {
 		return leastPart
 	}
-	return max(time.Until(deadline)/time.Duration(left), leastPart)
+	return max((time.Until(deadline)-wait)/time.Duration(left), leastPart)
 }
 
 // ask connects within the part and asks. A question that can't be repeated
 // gets all the time that is left, since no other endpoint could be asked after
-// this one; one that can has to be done within the part.
-func (e *endpoint) ask(ctx context.Context, share time.Duration, q Question) error {
+// this one; one that can has to be done within the part and what the node may hold
+// it.
+func (e *endpoint) ask(ctx context.Context, share, wait time.Duration, q Question) error {
 	bounded, cancel := context.WithTimeout(ctx, share)
 	defer cancel()
 	if err := e.ready(bounded); err != nil {
@@ -245,7 +252,9 @@ func (e *endpoint) ask(ctx context.Context, share time.Duration, q Question) err
 	if q.Kind == Once {
 		return q.Call(ctx, e.conn)
 	}
-	return q.Call(bounded, e.conn)
+	held, done := context.WithTimeout(ctx, share+wait)
+	defer done()
+	return q.Call(held, e.conn)
 }
 
 // ready waits for a connection. A frozen process accepts one in its kernel but
