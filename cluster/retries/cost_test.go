@@ -40,12 +40,15 @@ func TestDecisionsCost(t *testing.T) {
 		if n := testing.AllocsPerRun(200, func() { decide(o, ask, result) }); n != 0 {
 			t.Errorf("%v allocations a decision, want none", n)
 		}
-		o, ask = busy(t)
+		if !measures {
+			return
+		}
+		// The best of some rounds: what else this machine does is not the decision's.
 		best := [2]time.Duration{time.Hour, time.Hour}
-		// Two thousand retries are within the part of this node. The best of some
-		// rounds: what else this machine does is not the decision's.
-		for range 20 {
-			took := make([]time.Duration, 0, 100)
+		for round := 0; round < 60 && (best[0] > 5*time.Microsecond || best[1] > 10*time.Microsecond); round++ {
+			took := make([]time.Duration, 0, 500)
+			// So many retries are within the part of this node.
+			o, ask := busy(t)
 			for range cap(took) {
 				began := time.Now()
 				decide(o, ask, result)
@@ -56,7 +59,7 @@ func TestDecisionsCost(t *testing.T) {
 			best[1] = min(best[1], took[len(took)*99/100])
 		}
 		t.Logf("p50 %v, p99 %v", best[0], best[1])
-		if best[0] > slowdown*5*time.Microsecond || best[1] > slowdown*10*time.Microsecond {
+		if best[0] > 5*time.Microsecond || best[1] > 10*time.Microsecond {
 			t.Errorf("p50 %v, p99 %v; want below 5 µs and 10 µs", best[0], best[1])
 		}
 	})

@@ -2,5 +2,5 @@
 
 package retries_test
 
-// slowdown is how much slower than usual this program may be.
-const slowdown = 1
+// measures: how long something takes says something.
+const measures = true
