@@ -255,7 +255,7 @@ func (n *node) Cancel(p *cluster.Pending) {
 }
 
 // Queues are empty: nothing waits here.
-func (n *node) Queues(_, _ string) []queue.ClassState { return nil }
+func (n *node) Queues(context.Context, string, string) []queue.ClassState { return nil }
 
 // Do submits and waits.
 func (n *node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
