@@ -33,7 +33,8 @@ func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
 	if err := m.current(op); err != nil {
 		return refuse.Result(err)
 	}
-	if err := m.plan.think(m, askedBy(op, m.state.Now), op.GetCharges()); err != nil {
+	m.plan.ask(op, m.state.Now)
+	if err := m.plan.think(m, op.GetCharges()); err != nil {
 		return refuse.Result(err)
 	}
 	m.warnOf(&m.plan, op.GetClient())
@@ -71,6 +72,9 @@ func checkNames(op *logv1.Acquire) error {
 	}
 	if op.GetHeld() < 0 || op.GetHeld() > maxHeld {
 		return refuse.Field("held", "%v: must be from 0s to %v", time.Duration(op.GetHeld()), time.Duration(maxHeld))
+	}
+	if len(op.GetSession()) == 0 {
+		return nil
 	}
 	_, err := lease.Session(op.GetSession())
 	return err
@@ -183,7 +187,7 @@ func (p *plan) commit(m *Machine, client string) {
 	for i := range p.targets {
 		t := &p.targets[i]
 		switch {
-		case !p.takes(i):
+		case !t.takes:
 		case t.key == nil:
 			t.key = m.state.AddKeyFor(t.lim, t.name, p.by.maker)
 		default:
@@ -196,8 +200,10 @@ func (p *plan) commit(m *Machine, client string) {
 			continue
 		}
 		t := &p.targets[l.target]
-		t.key.Held(l.dimension).Bucket = l.after
-		quota.Warn(&m.effects, t.lim, t.key, l.dimension, client)
+		t.key.Held(int(l.dimension)).Bucket = l.after
+		if t.lim.Limit.GetKind() == logv1.Kind_KIND_QUOTA {
+			quota.Warn(&m.effects, t.lim, t.key, int(l.dimension), client)
+		}
 	}
 }
 

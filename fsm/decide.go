@@ -16,8 +16,12 @@ type target struct {
 	name string
 	// key is nil for one never seen.
 	key *state.Key
+	// counts is what the limit counts for the key now.
+	counts *lineage.Variant
 	// control is what feedback did to the key, nil for nothing.
 	control *record.Control
+	// takes says that some charge of the key takes something.
+	takes bool
 	// held is everything at the version now, where the key has still to pass
 	// versions or was never seen; else nil.
 	held []lineage.Held
@@ -25,8 +29,8 @@ type target struct {
 
 // target is the index of the key among the targets; lines of one key follow one
 // another.
-func (p *plan) target(m *Machine, lim *state.Limit, name string) int {
-	last := len(p.targets) - 1
+func (p *plan) target(m *Machine, lim *state.Limit, name string) int32 {
+	last := int32(len(p.targets)) - 1
 	if last >= 0 && p.targets[last].lim == lim && p.targets[last].name == name {
 		return last
 	}
@@ -35,7 +39,9 @@ func (p *plan) target(m *Machine, lim *state.Limit, name string) int {
 }
 
 func (m *Machine) targetOf(lim *state.Limit, name string, key *state.Key) target {
-	return target{lim: lim, name: name, key: key, control: m.state.ControlOf(key)}
+	return target{
+		lim: lim, name: name, key: key, counts: lim.Now().For(name), control: m.state.ControlOf(key),
+	}
 }
 
 // look works out one charge on a copy of its bucket.
@@ -56,15 +62,16 @@ func (p *plan) look(m *Machine, l *line) {
 	if reason != logv1.Reason_REASON_UNSPECIFIED {
 		p.deny(l, reason, wait)
 	}
+	t.takes = t.takes || !l.refused
 }
 
 // lookTokens takes from a copy of the bucket, or says why it can't pay.
 func (p *plan) lookTokens(m *Machine, t *target, l *line) (logv1.Reason, int64) {
-	shape := t.counts().Dimensions[l.dimension].Shape
-	l.after = t.bucket(l.dimension, p.by.now)
+	shape := t.counts.Dimensions[l.dimension].Shape
+	l.after = t.bucket(int(l.dimension), p.by.now)
 	l.left = l.after.Remaining(shape)
 	amount := l.charge.GetAmount()
-	took, ok := l.after.TakeLeaving(shape, l.class, amount, l.charge.GetKeep())
+	took, ok := l.after.TakeLeaving(shape, int(l.class), amount, l.charge.GetKeep())
 	switch {
 	case ok:
 		l.took = took
@@ -72,7 +79,7 @@ func (p *plan) lookTokens(m *Machine, t *target, l *line) (logv1.Reason, int64) 
 	case t.lim.Limit.GetKind() == logv1.Kind_KIND_QUOTA:
 		return t.exhausted(shape, &l.after, amount, m.wallAt(p.by.now))
 	}
-	return t.refusing(shape, &l.after, l.class, amount)
+	return t.refusing(shape, &l.after, int(l.class), amount)
 }
 
 // exhausted says why a quota can't pay and how long it will not: until its window is
@@ -97,7 +104,7 @@ func (t *target) exhausted(s *bucket.Shape, b *bucket.Bucket, n, wall int64) (lo
 
 // lookSlots counts what is held of the key, or says why there is no room.
 func (p *plan) lookSlots(t *target, l *line) (logv1.Reason, int64) {
-	most, n := t.counts().Dimensions[l.dimension].Shape.Burst(), l.charge.GetAmount()
+	most, n := t.counts.Dimensions[l.dimension].Shape.Burst(), l.charge.GetAmount()
 	used := t.lim.InUse(t.name, p.by.now)
 	l.left = max(0, most-used)
 	switch {
@@ -118,13 +125,10 @@ func (p *plan) lookSlots(t *target, l *line) (logv1.Reason, int64) {
 	return logv1.Reason_REASON_UNSPECIFIED, 0
 }
 
-// counts is what the limit counts for the key.
-func (t *target) counts() *lineage.Variant { return t.lim.Now().For(t.name) }
-
 // bucket is a copy of the bucket of a dimension, at the version now and at now.
 func (t *target) bucket(dimension int, now bucket.Instant) bucket.Bucket {
 	b := t.carried(dimension)
-	state.Refill(&b, t.counts().Dimensions[dimension].Shape, t.control, now)
+	state.Refill(&b, t.counts.Dimensions[dimension].Shape, t.control, now)
 	return b
 }
 
@@ -136,7 +140,7 @@ func (t *target) carried(dimension int) bucket.Bucket {
 		return t.key.Held(dimension).Bucket.Clone()
 	}
 	if t.key == nil {
-		return t.counts().Dimensions[dimension].Pristine.Clone()
+		return t.counts.Dimensions[dimension].Pristine.Clone()
 	}
 	if t.held == nil {
 		t.held = t.lim.Pass(t.name, t.key.All(t.lim.At(t.key.Passed)), t.key.Passed)

@@ -30,7 +30,7 @@ func (p *plan) countKeys(m *Machine) {
 	ofLimit := 0
 	for i := range p.targets {
 		t := &p.targets[i]
-		if t.key != nil || !t.lim.Limit.GetKeyed() || !p.takes(i) {
+		if t.key != nil || !t.lim.Limit.GetKeyed() || !t.takes {
 			continue
 		}
 		if t.lim != before {
@@ -51,23 +51,13 @@ func (p *plan) countKeys(m *Machine) {
 		}
 		fresh--
 		ofLimit--
-		p.denyKey(i, roomIn(p.by.now, due))
+		p.denyKey(int32(i), roomIn(p.by.now, due))
 	}
-}
-
-// takes says whether some charge of a target takes something.
-func (p *plan) takes(target int) bool {
-	for i := range p.lines {
-		if l := &p.lines[i]; l.target == target && l.dimension >= 0 && !l.refused {
-			return true
-		}
-	}
-	return false
 }
 
 // denyKey notes that a key can't come into being. A limit that does not enforce
 // warns, and none of the key's charges takes anything.
-func (p *plan) denyKey(target int, wait int64) {
+func (p *plan) denyKey(target int32, wait int64) {
 	t := &p.targets[target]
 	denial := &logv1.Denial{
 		Reason: logv1.Reason_REASON_KEY_LIMIT, Limit: t.lim.Name, Key: t.name, RetryAfter: wait,
@@ -77,6 +67,7 @@ func (p *plan) denyKey(target int, wait int64) {
 		return
 	}
 	p.warnings = append(p.warnings, denial)
+	t.takes = false
 	for i := range p.lines {
 		if p.lines[i].target == target {
 			p.lines[i].refused = true

@@ -97,6 +97,7 @@ func FuzzRestore(f *testing.F) {
 	for seed := range uint64(4) {
 		m := fsm.New()
 		world := fsmtest.Seeded(seed)
+		world.Feedback, world.Whole = seed%2 == 1, seed >= 2
 		for range 12 {
 			m.Apply(m.Index()+1, world.Entry())
 		}

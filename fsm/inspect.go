@@ -80,8 +80,8 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 	}
 	in.Starts, in.Ends = lim.Now().Starts, lim.Now().Ends
 	in.Reports = m.state.ReportsOf(limit, key, maxReportsShown)
-	for i := range t.counts().Dimensions {
-		d := &t.counts().Dimensions[i]
+	for i := range t.counts.Dimensions {
+		d := &t.counts.Dimensions[i]
 		if !d.Live() {
 			continue
 		}
@@ -156,10 +156,10 @@ func (m *Machine) Peek(now bucket.Instant, op *logv1.Acquire) (*logv1.AcquireRes
 	if err := checkNames(op); err != nil {
 		return nil, err
 	}
-	by := askedBy(op, max(now, m.state.Now))
-	by.untracked = false
 	p := &plan{}
-	if err := p.think(m, by, op.GetCharges()); err != nil {
+	p.ask(op, max(now, m.state.Now))
+	p.by.untracked = false
+	if err := p.think(m, op.GetCharges()); err != nil {
 		return nil, err
 	}
 	if len(p.denials) > 0 {

@@ -29,10 +29,10 @@ func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 			c.Counted = &record.Counted{Limit: t.lim.Name, Dimension: line.charge.GetDimension()}
 			continue
 		}
-		d := &t.counts().Dimensions[line.dimension]
+		d := &t.counts.Dimensions[line.dimension]
 		c.KeyName = t.key.Name
 		c.Counted = t.lim.Counted(d)
-		c.Class = d.ClassName(line.class)
+		c.Class = d.ClassName(int(line.class))
 		if line.slots {
 			c.Refundable, tied = c.Amount, session
 			continue
@@ -42,7 +42,7 @@ func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 		if d.Kind == logv1.Kind_KIND_RATE {
 			// Of a quota nothing is refilled while it is held: all of it can come back,
 			// until its window is over.
-			c.Refundable = min(c.Amount, max(0, d.Spec.GetMaxOpen()-t.key.Held(line.dimension).Open))
+			c.Refundable = min(c.Amount, max(0, d.Spec.GetMaxOpen()-t.key.Held(int(line.dimension)).Open))
 		}
 	}
 	if tied != (record.SessionID{}) && m.leases.Join(record.SessionKey{ID: tied, Owner: l.Owner}, op.GetConnection()) {
@@ -76,7 +76,7 @@ func (m *Machine) remaining(l *state.Lease) []*logv1.Remaining {
 			continue
 		}
 		t := m.targetOf(lim, c.KeyName, k)
-		b, shape := t.bucket(d, m.state.Now), t.counts().Dimensions[d].Shape
+		b, shape := t.bucket(d, m.state.Now), t.counts.Dimensions[d].Shape
 		left := b.Remaining(shape)
 		if c.Slots() {
 			left = max(0, shape.Burst()-lim.InUse(c.KeyName, m.state.Now))

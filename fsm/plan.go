@@ -24,21 +24,21 @@ type plan struct {
 	denials, warnings []*logv1.Denial
 }
 
-// line is one charge.
+// line is one charge. There are many: its fields are no wider than they have to be.
 type line struct {
 	charge *logv1.Charge
-	// position is that in the request, for the names of fields.
-	position int
-	target   int
-	// dimension is an index into the version now, -1 where nothing is counted: the
-	// limit is unlimited, or off.
-	dimension int
-	class     int
 	// after is the bucket, first as it is now and then as the grant leaves it.
 	after bucket.Bucket
 	took  int64
 	// left is level minus debt before, or the slots that are free.
 	left int64
+	// position is that in the request, for the names of fields.
+	position int32
+	target   int32
+	// dimension is an index into the version now, -1 where nothing is counted: the
+	// limit is unlimited, or off.
+	dimension int32
+	class     int32
 	// enforced says that the limit can refuse, slots that it is one of concurrency: no
 	// bucket pays.
 	enforced, slots bool
@@ -58,20 +58,19 @@ type asked struct {
 	untracked bool
 }
 
-func askedBy(op *logv1.Acquire, now bucket.Instant) asked {
-	by := asked{now: now, class: op.GetClass(), maker: op.GetClient(), untracked: !op.GetTrack()}
-	if by.maker == "" {
-		by.maker = op.GetOwner()
+// ask notes who asks.
+func (p *plan) ask(op *logv1.Acquire, now bucket.Instant) {
+	p.by.now, p.by.class, p.by.maker, p.by.untracked = now, op.GetClass(), op.GetClient(), !op.GetTrack()
+	if p.by.maker == "" {
+		p.by.maker = op.GetOwner()
 	}
-	return by
 }
 
-// think works out what the charges would do at now. An error is a *Refused. The
+// think works out what the charges would do for who asks. An error is a *Refused. The
 // lines are in the order of (limit, key, dimension), so that the order of the
 // request can't matter (A21).
-func (p *plan) think(m *Machine, by asked, charges []*logv1.Charge) error {
+func (p *plan) think(m *Machine, charges []*logv1.Charge) error {
 	p.reset()
-	p.by = by
 	if n := len(charges); n < 1 || n > record.MaxCharges {
 		return refuse.Field("charges", "%d: must be from 1 to %d", n, record.MaxCharges)
 	}
@@ -79,7 +78,7 @@ func (p *plan) think(m *Machine, by asked, charges []*logv1.Charge) error {
 		if err := checkCharge(i, c); err != nil {
 			return err
 		}
-		p.lines = append(p.lines, line{charge: c, position: i})
+		p.lines = append(p.lines, line{charge: c, position: int32(i)})
 	}
 	if len(p.lines) > 1 {
 		slices.SortStableFunc(p.lines, func(a, b line) int { return compareCharges(a.charge, b.charge) })
@@ -87,7 +86,7 @@ func (p *plan) think(m *Machine, by asked, charges []*logv1.Charge) error {
 	for i := range p.lines {
 		l := &p.lines[i]
 		if i > 0 && compareCharges(p.lines[i-1].charge, l.charge) == 0 {
-			return refuse.Field(refuse.At("charges", l.position, "dimension"), "%q of limit %q: is charged twice",
+			return refuse.Field(refuse.At("charges", int(l.position), "dimension"), "%q of limit %q: is charged twice",
 				l.charge.GetDimension(), l.charge.GetLimit())
 		}
 		if err := p.resolve(m, l); err != nil {
@@ -104,6 +103,9 @@ func (p *plan) think(m *Machine, by asked, charges []*logv1.Charge) error {
 }
 
 func longestFirst(denials []*logv1.Denial) {
+	if len(denials) < 2 {
+		return
+	}
 	slices.SortStableFunc(denials, func(a, b *logv1.Denial) int {
 		return cmp.Compare(patience(b), patience(a))
 	})
@@ -132,27 +134,28 @@ func (p *plan) resolve(m *Machine, l *line) error {
 	c := l.charge
 	lim := m.state.FindLimit(c.GetLimit())
 	if lim == nil || !lim.Live() {
-		return refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, refuse.At("charges", l.position, "limit"),
+		return refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, refuse.At("charges", int(l.position), "limit"),
 			"%q: there is no such limit", c.GetLimit())
 	}
 	if wrong := check.WrongKey(lim.Limit.GetKeyed(), c.GetKey()); wrong != "" {
-		return refuse.Field(refuse.At("charges", l.position, "key"), "%s", wrong)
+		return refuse.Field(refuse.At("charges", int(l.position), "key"), "%s", wrong)
 	}
 	l.target = p.target(m, lim, c.GetKey())
 	l.dimension = -1
 	if lim.Limit.GetUnlimited() {
 		return nil
 	}
-	l.dimension = lim.Now().Find(c.GetDimension())
-	if l.dimension < 0 || !lim.Now().Dimensions[l.dimension].Live() {
-		return refuse.Field(refuse.At("charges", l.position, "dimension"), "%q: limit %q does not count it",
+	counts := p.targets[l.target].counts
+	dimension := counts.Find(c.GetDimension())
+	if dimension < 0 || !counts.Dimensions[dimension].Live() {
+		return refuse.Field(refuse.At("charges", int(l.position), "dimension"), "%q: limit %q does not count it",
 			c.GetDimension(), c.GetLimit())
 	}
-	index, ok := lim.Now().Dimensions[l.dimension].Class(p.by.class)
+	index, ok := counts.Dimensions[dimension].Class(p.by.class)
 	if !ok {
 		return refuse.Field("class", "%q: limit %q has no such class", check.Clip(p.by.class), c.GetLimit())
 	}
-	l.class = index
+	l.dimension, l.class = int32(dimension), int32(index)
 	switch lim.Limit.GetMode() {
 	case logv1.Mode_MODE_OFF:
 		l.dimension = -1
@@ -172,5 +175,5 @@ func (p *plan) resolve(m *Machine, l *line) error {
 func (p *plan) reset() {
 	clear(p.lines)
 	clear(p.targets)
-	p.by, p.lines, p.targets, p.denials, p.warnings = asked{}, p.lines[:0], p.targets[:0], nil, nil
+	p.lines, p.targets, p.denials, p.warnings = p.lines[:0], p.targets[:0], nil, nil
 }

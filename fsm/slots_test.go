@@ -84,8 +84,11 @@ func abandon(t *testing.T, many int) *holders {
 		})
 		end := &logv1.EndSession{Session: session, Connection: connection, Grace: int64(time.Second)}
 		stop := [][]*logv1.Operation{
-			{}, {fsmtest.Release(name)}, {fsmtest.Settle(name, "slots", 1)},
-			{fsmtest.Release(name), fsmtest.Release(name)}, {fsmtest.Renew(name, 1, time.Minute)},
+			{},
+			{fsmtest.Release(name)},
+			{fsmtest.Settle(name, "slots", 1)},
+			{fsmtest.Release(name), fsmtest.Release(name)},
+			{fsmtest.Renew(name, 1, time.Minute)},
 			{fsmtest.Operation(end)},
 		}[world.Choose(6)]
 		h.apply(t, append([]*logv1.Operation{acquire}, stop...)...)

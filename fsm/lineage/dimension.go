@@ -10,7 +10,12 @@ import (
 // Find is the index of the dimension with a name, removed ones too, or -1. One that
 // the limit has comes before removed ones of another kind.
 func (v *Variant) Find(name string) int {
-	return slices.IndexFunc(v.Dimensions, func(d Dimension) bool { return d.Spec.GetName() == name })
+	for i := range v.Dimensions {
+		if v.Dimensions[i].Spec.GetName() == name {
+			return i
+		}
+	}
+	return -1
 }
 
 // FindID is the index of the dimension with a number, or -1.
