@@ -179,12 +179,17 @@ func (l *lane) follows(w *Waiter) bool {
 		return false
 	}
 	for i, c := range w.Costs {
-		if c.Dimension != l.most[i].Dimension ||
-			c.Tokens < l.most[i].Tokens && len(l.place.terms.Classes) > 0 {
+		if c.Dimension != l.most[i].Dimension || c.Tokens < l.most[i].Tokens && l.hasOwn(c.Dimension) {
 			return false
 		}
 	}
 	return true
+}
+
+// hasOwn says that there may be a part of the class's own.
+func (l *lane) hasOwn(dimension string) bool {
+	_, part := l.part(dimension)
+	return len(l.place.terms.Classes) > 0 && (part == nil || part.SubBurst > 0)
 }
 
 // Lead is how many free tokens w must leave, so that it is not granted where one
