@@ -16,7 +16,7 @@ import (
 // budgeted applies a limit that nothing meets and the standard retry budget.
 func budgeted(b bubble, burst int64) {
 	b.T.Helper()
-	if _, err := b.Cluster.Node("a").ApplyLimits(b.T.Context(), &logv1.ApplyLimits{
+	if _, err := b.Node("a").ApplyLimits(b.T.Context(), &logv1.ApplyLimits{
 		Limits: []*logv1.Limit{clustertest.Rate("gpt", burst, time.Hour, burst)},
 		RetryBudgets: []*logv1.RetryBudget{{
 			Name: "default", Client: "*", MaxRetries: 3, MaxFraction: 2000, MinRequests: 50,
@@ -26,13 +26,13 @@ func budgeted(b bubble, burst int64) {
 	}); err != nil {
 		b.T.Fatal(err)
 	}
-	b.Cluster.RequireSameState()
+	b.RequireSameState()
 }
 
 // clientStat is how a client stands at a node.
 func clientStat(b bubble, node, client string) (stat fsm.ClientStat) {
 	b.T.Helper()
-	err := b.Cluster.Node(node).View(b.T.Context(), true, func(m *fsm.Machine, now bucket.Instant) {
+	err := b.Node(node).View(b.T.Context(), true, func(m *fsm.Machine, now bucket.Instant) {
 		stat = m.Client(now, client)
 	})
 	if err != nil {
@@ -45,7 +45,7 @@ func clientStat(b bubble, node, client string) (stat fsm.ClientStat) {
 func over(b bubble, node string) (names []string) {
 	b.T.Helper()
 	from := uint64(0)
-	s, err := b.Cluster.Node(node).Events().Subscribe(&from)
+	s, err := b.Node(node).Events().Subscribe(&from)
 	if err != nil {
 		b.T.Fatal(err)
 	}
@@ -75,10 +75,10 @@ func TestBudgetsInAStorm(t *testing.T) {
 			var calls sync.WaitGroup
 			for i := range 1000 {
 				calls.Go(func() {
-					if attempt(b.T, b.Cluster, b.Cluster.Names()[i%3], "storm", uint32(1+i%3)).GetReason() == 0 {
+					if attempt(b.T, b.Cluster, b.Names()[i%3], "storm", uint32(1+i%3)).GetReason() == 0 {
 						admitted.Add(1)
 					}
-					if attempt(b.T, b.Cluster, b.Cluster.Names()[i%3], "calm", 0).GetReason() == 0 {
+					if attempt(b.T, b.Cluster, b.Names()[i%3], "calm", 0).GetReason() == 0 {
 						spared.Add(1)
 					}
 				})
@@ -100,7 +100,7 @@ func TestBudgetsInAStorm(t *testing.T) {
 			if !stat.Over {
 				b.T.Fatalf("%+v is within its budget", stat)
 			}
-			for _, node := range b.Cluster.Names() {
+			for _, node := range b.Names() {
 				if d := attempt(b.T, b.Cluster, node, "storm", 0); d.GetReason() != logv1.Reason_REASON_RETRY_BUDGET {
 					b.T.Errorf("at %s: %v, want a refusal", node, d)
 				}
@@ -108,7 +108,7 @@ func TestBudgetsInAStorm(t *testing.T) {
 					b.T.Errorf("%s has named %v, want storm once", node, names)
 				}
 			}
-			b.Cluster.RequireSameState()
+			b.RequireSameState()
 		})
 	})
 	t.Run("S1-34_S1-28", func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestBudgetsAndLimitsAreApart(t *testing.T) {
 
 func inspectOf(b bubble, limit string, in **fsm.Inspection) error {
 	var refused error
-	err := b.Cluster.Node("a").View(b.T.Context(), false, func(m *fsm.Machine, now bucket.Instant) {
+	err := b.Node("a").View(b.T.Context(), false, func(m *fsm.Machine, now bucket.Instant) {
 		*in, refused = m.Inspect(now, limit, "")
 	})
 	if err != nil {
