@@ -15,8 +15,8 @@ import (
 
 // budgeted applies a limit that nothing meets and the standard retry budget.
 func budgeted(b bubble, burst int64) {
-	b.T.Helper()
-	if _, err := b.Node("a").ApplyLimits(b.T.Context(), &logv1.ApplyLimits{
+	b.Helper()
+	if _, err := b.Node("a").ApplyLimits(b.Context(), &logv1.ApplyLimits{
 		Limits: []*logv1.Limit{clustertest.Rate("gpt", burst, time.Hour, burst)},
 		RetryBudgets: []*logv1.RetryBudget{{
 			Name: "default", Client: "*", MaxRetries: 3, MaxFraction: 2000, MinRequests: 50,
@@ -24,35 +24,35 @@ func budgeted(b bubble, burst int64) {
 			WarnFraction: 1000, WarnFor: int64(2 * time.Minute),
 		}},
 	}); err != nil {
-		b.T.Fatal(err)
+		b.Fatal(err)
 	}
 	b.RequireSameState()
 }
 
 // clientStat is how a client stands at a node.
 func clientStat(b bubble, node, client string) (stat fsm.ClientStat) {
-	b.T.Helper()
-	err := b.Node(node).View(b.T.Context(), true, func(m *fsm.Machine, now bucket.Instant) {
+	b.Helper()
+	err := b.Node(node).View(b.Context(), true, func(m *fsm.Machine, now bucket.Instant) {
 		stat = m.Client(now, client)
 	})
 	if err != nil {
-		b.T.Fatal(err)
+		b.Fatal(err)
 	}
 	return stat
 }
 
 // over are the clients of which a node has said that they are over their budget.
 func over(b bubble, node string) (names []string) {
-	b.T.Helper()
+	b.Helper()
 	from := uint64(0)
 	s, err := b.Node(node).Events().Subscribe(&from)
 	if err != nil {
-		b.T.Fatal(err)
+		b.Fatal(err)
 	}
 	for {
 		e, ok, err := s.TryNext()
 		if err != nil {
-			b.T.Fatal(err)
+			b.Fatal(err)
 		}
 		if !ok {
 			return names
@@ -88,24 +88,24 @@ func TestBudgetsInAStorm(t *testing.T) {
 			// The rule lets 51 pass, and before the nodes have heard of one another each of
 			// them a third of that: G12 is 51 and three times 17.
 			if n := admitted.Load(); n < 51 || n > 51+3*17 {
-				b.T.Errorf("%d of a thousand calls were admitted, want 51 to 102", n)
+				b.Errorf("%d of a thousand calls were admitted, want 51 to 102", n)
 			}
 			if spared.Load() != 1000 {
-				b.T.Errorf("%d of another client's thousand calls were admitted", spared.Load())
+				b.Errorf("%d of another client's thousand calls were admitted", spared.Load())
 			}
 			stat := clientStat(b, "b", "storm")
 			if stat.Count.Total != admitted.Load() || stat.Count.Retries != admitted.Load() {
-				b.T.Errorf("%+v, want the %d retries that were admitted", stat.Count, admitted.Load())
+				b.Errorf("%+v, want the %d retries that were admitted", stat.Count, admitted.Load())
 			}
 			if !stat.Over {
-				b.T.Fatalf("%+v is within its budget", stat)
+				b.Fatalf("%+v is within its budget", stat)
 			}
 			for _, node := range b.Names() {
 				if d := attempt(b.T, b.Cluster, node, "storm", 0); d.GetReason() != logv1.Reason_REASON_RETRY_BUDGET {
-					b.T.Errorf("at %s: %v, want a refusal", node, d)
+					b.Errorf("at %s: %v, want a refusal", node, d)
 				}
 				if names := over(b, node); len(names) != 1 || names[0] != "storm" {
-					b.T.Errorf("%s has named %v, want storm once", node, names)
+					b.Errorf("%s has named %v, want storm once", node, names)
 				}
 			}
 			b.RequireSameState()
@@ -122,7 +122,7 @@ func TestBudgetsInAStorm(t *testing.T) {
 			}
 			pass(2 * time.Second)
 			if got := clientStat(b, "c", "failing").Count; got.Total != 51 {
-				b.T.Errorf("%+v, want exactly 51 recorded", got)
+				b.Errorf("%+v, want exactly 51 recorded", got)
 			}
 		})
 	})
@@ -142,12 +142,12 @@ func TestBudgetsAndLimitsAreApart(t *testing.T) {
 				pass(50 * time.Millisecond)
 			}
 			if refused[logv1.Reason_REASON_RATE] != 40 || refused[logv1.Reason_REASON_RETRY_BUDGET] != 0 {
-				b.T.Errorf("%v, want 40 refused by the limit", refused)
+				b.Errorf("%v, want 40 refused by the limit", refused)
 			}
 			pass(2 * time.Second)
 			stat := clientStat(b, "a", "steady")
 			if stat.Count.Total != 60 || stat.Count.Retries != 0 || stat.Left != 16 || stat.Count.Denied == 0 {
-				b.T.Errorf("%+v, want 60 requests and a whole budget", stat)
+				b.Errorf("%+v, want 60 requests and a whole budget", stat)
 			}
 		})
 	})
@@ -161,10 +161,10 @@ func TestBudgetsAndLimitsAreApart(t *testing.T) {
 			}
 			var in *fsm.Inspection
 			if err := inspectOf(b, "gpt", &in); err != nil {
-				b.T.Fatal(err)
+				b.Fatal(err)
 			}
 			if level := in.Buckets[0].Level; level < 1000-51 {
-				b.T.Errorf("%d of 1000 are left after 300 calls of which 51 are in budget", level)
+				b.Errorf("%d of 1000 are left after 300 calls of which 51 are in budget", level)
 			}
 		})
 	})
@@ -172,7 +172,7 @@ func TestBudgetsAndLimitsAreApart(t *testing.T) {
 
 func inspectOf(b bubble, limit string, in **fsm.Inspection) error {
 	var refused error
-	err := b.Node("a").View(b.T.Context(), false, func(m *fsm.Machine, now bucket.Instant) {
+	err := b.Node("a").View(b.Context(), false, func(m *fsm.Machine, now bucket.Instant) {
 		*in, refused = m.Inspect(now, limit, "")
 	})
 	if err != nil {
