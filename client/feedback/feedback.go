@@ -113,10 +113,11 @@ func ask(
 	return response, err
 }
 
-// passing says whether another attempt may end otherwise.
+// passing says whether another attempt may end otherwise. What is cancelled although
+// its caller waits was on a connection that was given up meanwhile.
 func passing(err error) bool {
 	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal:
+	case codes.Unavailable, codes.DeadlineExceeded, codes.Aborted, codes.Internal, codes.Canceled:
 		return true
 	default:
 		return errors.Is(err, context.DeadlineExceeded)
