@@ -4,6 +4,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
 )
@@ -41,4 +42,29 @@ func TestReferenceIsTrue(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestExampleIsTrue: the example that ships is one that the parser takes, with the
+// figures of the third incident.
+func TestExampleIsTrue(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../../examples/limits/provider.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := resolvedAll(t, string(data))
+	t.Run("S3-05", func(t *testing.T) {
+		t.Parallel()
+		want := map[string]int64{"requests": 1_000, "input_tokens": 400_000, "output_tokens": 80_000}
+		for _, d := range all.GetLimits()[0].GetDimensions() {
+			if d.GetAmount() != want[d.GetName()] || d.GetInterval() != int64(time.Minute) {
+				t.Errorf("%s: %d in %v, want %d a minute", d.GetName(), d.GetAmount(), time.Duration(d.GetInterval()),
+					want[d.GetName()])
+			}
+			delete(want, d.GetName())
+		}
+		if len(want) > 0 {
+			t.Errorf("the example does not limit %v", want)
+		}
+	})
 }
