@@ -3,12 +3,80 @@ package main
 // mechanisms are those of the rows, in the order of the rows.
 var mechanisms = []mechanism{
 	{
+		row: "S1-02", file: "fsm/retry/budget.go", tests: "bench/storm", pattern: "TestStorms/s1-budget/S1-02",
+		text: "return Attempts", without: "return Admit",
+	},
+	{
 		row: "S1-05", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestScripts/S1-05",
 		text: "return c, s.GetKind() == logv1.Signal_KIND_THROTTLED", without: "return c, false",
 	},
 	{
+		row: "S1-13", file: "cluster/retries/waits.go", tests: "cluster/retries", pattern: "TestWaitsThatAreKept",
+		text: "return told && at < until", without: "return told && at > until",
+	},
+	{
+		row: "S1-18", file: "fsm/retry/budget.go", tests: "fsm/retry",
+		text: "if (attempt > 0 || r.Scope == Client) && r.Over(", without: "if attempt > 0 && r.Over(",
+	},
+	{
 		row: "S1-19", file: "fsm/retry/budget.go", tests: "fsm/retry",
 		text: "return Attempts", without: "return Admit",
+	},
+	{
+		row: "S1-20", file: "fsm/retry/budget.go", tests: "fsm/retry",
+		text: "leftHi == rightHi && leftLo > rightLo", without: "leftHi == rightHi && leftLo >= rightLo",
+	},
+	{
+		row: "S1-21", file: "fsm/window/slices.go", tests: "fsm/window",
+		text: "return c.search(now - Slices + 1)", without: "return c.search(now - 2*Slices)",
+	},
+	{
+		row: "S1-22", file: "fsm/retry/budget.go", tests: "fsm/retry",
+		text: "if total <= r.MinRequests {", without: "if total < 0 {",
+	},
+	{
+		row: "S1-29", file: "cluster/retries/counter.go", tests: "cluster", pattern: "TestBudgetsInAStorm/S1-29",
+		text: "if ownRetries+heldRetries < part {", without: "if part >= 0 {",
+	},
+	{
+		row: "S1-31", file: "client/report/report.go", tests: "client", pattern: "TestPermitsAreReported/S1-31",
+		text: ", Attempts: tried}", without: "}",
+	},
+	{
+		row: "S1-34", file: "fsm/retry/budget.go", tests: "fsm/retry",
+		text: "if total <= r.MinRequests {", without: "if total < r.MinRequests {",
+	},
+	{
+		row: "S1-41", file: "cluster/warn/warn.go", tests: "bench/storm", pattern: "TestStorms/s1-alerts/S1-41",
+		text: "at-c.since >= after:", without: "at-c.since >= 0:",
+	},
+	{
+		row: "S1-42", file: "cluster/warn/warn.go", tests: "cluster/warn",
+		text: "at-c.since >= after:", without: "at-c.since >= 0:",
+	},
+	{
+		row: "S1-47", file: "fsm/deny.go", tests: "fsm", pattern: "TestScripts/S1-47",
+		text: "if l.enforced {", without: "if l.enforced || !l.enforced {",
+	},
+	{
+		row: "S1-48", file: "cluster/warn/round.go", tests: "cluster/budget", pattern: "TestStormIsSaidAtOnce",
+		text: "s.Error = m.Fault(now, name).Text", without: "s.Error = \"\"",
+	},
+	{
+		row: "S1-49", file: "cluster/retries/desk.go", tests: "cluster", pattern: "TestBudgetsAndLimitsAreApart",
+		text: "recorded = result.GetGranted() && !result.GetRepeated()", without: "recorded = true",
+	},
+	{
+		row: "S1-52", file: "cluster/retries/counter.go", tests: "cluster/retries",
+		text: "if h.known || c.kept != (tally.Count{}) {", without: "if h.client != nil {",
+	},
+	{
+		row: "S2-18", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-18",
+		text: "used := t.lim.InUse(", without: "used := 0 * t.lim.InUse(",
+	},
+	{
+		row: "S2-23", file: "fsm/state/slots.go", tests: "fsm", pattern: "TestSlotsComeBackFromEverywhere/S2-23",
+		text: "one.total -= h.amount", without: "one.total -= 0 * h.amount",
 	},
 	{
 		row: "S2-35", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestScripts/S2-35",
@@ -23,12 +91,24 @@ var mechanisms = []mechanism{
 		text: "c.Excess += extra", without: "c.Excess += 0",
 	},
 	{
+		row: "S3-10", file: "fsm/bucket/bucket.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-10",
+		text: "want > max(0, b.free-mul(keep, s.unit))+own.level {", without: "want > max(0, b.free-mul(keep, s.unit)) {",
+	},
+	{
 		row: "S3-13", file: "fsm/lineage/carry.go", tests: "fsm", pattern: "TestRaisingALimitIsMonotone/S3-13",
 		text: "d.take(old, &next[i].Bucket)", without: "next[i].Bucket = d.Shape.Empty(since)",
 	},
 	{
+		row: "S3-19", file: "cluster/queue/lane.go", tests: "bench/storm", pattern: "TestStorms/s3-demo/S3-19",
+		text: "q.dueAt(l, at)", without: "q.dueAt(l, Never)",
+	},
+	{
 		row: "S3-24", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-24",
 		text: "now + bucket.Instant(s.GetWait())", without: "now + bucket.Instant(s.GetWait()/2)",
+	},
+	{
+		row: "S3-25", file: "fsm/retry/tokens.go", tests: "fsm/retry",
+		text: "t.spent += r.Cost", without: "t.spent += 0",
 	},
 	{
 		row: "S3-27", file: "fsm/feedback/feedback.go", tests: "fsm", pattern: "TestScripts/S3-27",
@@ -37,6 +117,10 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-29", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-29",
 		text: "p.Start = rampStart", without: "p.Start = pace.Whole",
+	},
+	{
+		row: "S3-39", file: "cluster/queue/turn.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-39",
+		text: "m.tokens[c.Dimension] += float64(c.Tokens)", without: "m.tokens[c.Dimension] += 2 * float64(c.Tokens)",
 	},
 	{
 		row: "S3-42", file: "client/decision.go", tests: "client", pattern: "TestFeedbackIsForEverybody/S3-42",
