@@ -57,6 +57,11 @@ func (s *State) SetControl(k *Key, c record.Control) {
 		one = &Control{Control: c}
 		s.controls.Insert(one)
 		k.controlled = true
+		lim := s.limitsByID[c.ID.Limit]
+		if lim.controlled == nil {
+			lim.controlled = make(map[string]bool)
+		}
+		lim.controlled[c.ID.Key] = true
 	} else {
 		s.sum -= one.digest
 		s.countBlocked(&one.Control, -1)
@@ -76,6 +81,7 @@ func (s *State) SetControl(k *Key, c record.Control) {
 // DropControl lets the key live by real time from now on.
 func (s *State) DropControl(lim *Limit, k *Key) {
 	s.ChangeKey(lim, k).controlled = false
+	delete(lim.controlled, k.Name)
 	one := s.controls.Find(record.ControlID{Limit: k.LimitID, Key: k.Name})
 	s.sum -= one.digest
 	s.countBlocked(&one.Control, -1)
@@ -90,8 +96,7 @@ func (s *State) countBlocked(c *record.Control, by int) {
 }
 
 // DropControls drops all controls of a limit, and returns what they were in the
-// order of their keys. It walks all controls: there are few, and limits change
-// seldom.
+// order of their keys.
 func (s *State) DropControls(lim *Limit) []record.Control {
 	dropped := s.controlsOf(lim)
 	for i := range dropped {
@@ -103,10 +108,8 @@ func (s *State) DropControls(lim *Limit) []record.Control {
 func (s *State) controlsOf(lim *Limit) []record.Control {
 	var list []record.Control
 	// The order does not matter: the list is sorted below.
-	for c := range s.controls.All() {
-		if c.ID.Limit == lim.ID {
-			list = append(list, c.Control)
-		}
+	for key := range lim.controlled {
+		list = append(list, s.controls.Find(record.ControlID{Limit: lim.ID, Key: key}).Control)
 	}
 	slices.SortFunc(list, func(a, b record.Control) int { return a.ID.Compare(&b.ID) })
 	return list

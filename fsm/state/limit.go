@@ -24,9 +24,12 @@ type Limit struct {
 	slots map[string]*slots
 	// counted are what leases share.
 	counted []*record.Counted
-	place   int32
-	touched bool
-	digest  uint64
+	// controlled are the keys that feedback controls, nil for none. It follows from
+	// the controls.
+	controlled map[string]bool
+	place      int32
+	touched    bool
+	digest     uint64
 }
 
 // Place and Before are for the queue of limits.
