@@ -26,6 +26,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/forward"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/metrics"
+	"github.com/quorlease/quorlease/cluster/notice"
 	"github.com/quorlease/quorlease/cluster/peers"
 	"github.com/quorlease/quorlease/cluster/probe"
 	"github.com/quorlease/quorlease/cluster/reads"
@@ -83,6 +84,8 @@ type Node struct {
 	// announced are the Raft ids that have announced themselves. It belongs to
 	// raft's applying goroutine.
 	announced map[string]bool
+	// warned holds warnings of limits back; it belongs to the same goroutine.
+	warned notice.Rarely
 	// members is raft's configuration for those who ask before raft is there.
 	members atomic.Pointer[raft.Raft]
 

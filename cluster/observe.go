@@ -21,6 +21,12 @@ func (n *Node) Events() *events.Ring { return n.events }
 func (n *Node) observe(s step) {
 	limitsChanged := false
 	for _, e := range s.effects {
+		if e.Kind == effect.LimitWarning && !n.warned.Due(e.Limit, s.wall) {
+			continue
+		}
+		if e.Kind == effect.LimitDeleted {
+			n.warned.Forget(e.Limit)
+		}
 		limitsChanged = limitsChanged || e.Kind == effect.LimitChanged || e.Kind == effect.LimitDeleted
 		if event, ok := n.eventOf(e); ok {
 			event.Index, event.Time = s.index, s.wall

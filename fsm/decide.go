@@ -50,7 +50,8 @@ func (p *plan) look(m *Machine, l *line) {
 		return
 	}
 	t := &p.targets[l.target]
-	reason, wait := logv1.Reason_REASON_UNSPECIFIED, int64(0)
+	var reason logv1.Reason
+	var wait int64
 	if l.slots {
 		reason, wait = p.lookSlots(t, l)
 	} else {

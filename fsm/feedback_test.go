@@ -100,11 +100,11 @@ func TestA01UnderPace(t *testing.T) {
 			apply(often, fsmtest.Apply(proto.CloneOf(one)))
 			now := time.Duration(0)
 			for range 30 {
-				step := time.Duration(1 + world.Choose(int(20*time.Second)))
+				step := micros(world, 20*time.Second) + time.Microsecond
 				// The one looks at the end, the other one many times on the way, and at what
 				// has been.
 				for range world.Choose(6) {
-					at := now + time.Duration(world.Choose(int(step)+1)) - time.Duration(world.Choose(int(time.Second)))
+					at := now + micros(world, step) - micros(world, time.Second)
 					nudge := fsmtest.Operation(&logv1.Feedback{Signals: []*logv1.Signal{{
 						Limit: "l", Kind: logv1.Signal_KIND_OBSERVED,
 						Observed: []*logv1.Observed{{Dimension: "requests", Remaining: 1000}},
@@ -119,7 +119,7 @@ func TestA01UnderPace(t *testing.T) {
 				for _, m := range []*fsm.Machine{once, often} {
 					m.Apply(m.Index()+1, &logv1.Entry{Stamp: int64(now), Operations: []*logv1.Operation{signal}})
 				}
-				ahead := bucket.Instant(now + time.Duration(world.Choose(int(time.Minute))))
+				ahead := bucket.Instant(now + micros(world, time.Minute))
 				want, _ := once.Inspect(ahead, "l", "")
 				got, _ := often.Inspect(ahead, "l", "")
 				if w, g := want.Buckets[0].Level, got.Buckets[0].Level; w != g {
@@ -219,4 +219,10 @@ func TestG10ControlsAreBounded(t *testing.T) {
 			t.Errorf("after the pause: %+v, want none", n)
 		}
 	})
+}
+
+// micros is a random time below most, in whole microseconds, which fit an int
+// everywhere.
+func micros(world *fsmtest.World, most time.Duration) time.Duration {
+	return time.Duration(world.Choose(int(most/time.Microsecond))) * time.Microsecond
 }

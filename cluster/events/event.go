@@ -20,6 +20,8 @@ const (
 	LimitChanged    Kind = "LimitChanged"
 	LimitAdjusted   Kind = "LimitAdjusted"
 	DebtWrittenOff  Kind = "DebtWrittenOff"
+	LimitWarning    Kind = "LimitWarning"
+	QuotaWarning    Kind = "QuotaWarning"
 	LimitPaused     Kind = "LimitPaused"
 	LimitBlocked    Kind = "LimitBlocked"
 	SpendCapReached Kind = "SpendCapReached"

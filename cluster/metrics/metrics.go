@@ -27,6 +27,8 @@ type Set struct {
 	apply      prometheus.Histogram
 	pause      prometheus.Histogram
 	leader     prometheus.Gauge
+	// warnings counts what limits that don't enforce would have refused.
+	warnings *prometheus.CounterVec
 	// wouldRefuse counts by retry budget, whose names are an operator's.
 	wouldRefuse *prometheus.CounterVec
 
@@ -66,9 +68,9 @@ func New() *Set {
 			Name: "quorlease_is_leader", Help: "1 while this node serves as the leader.",
 		}),
 	}
-	m.wouldRefuse = newWouldRefuse()
+	m.wouldRefuse, m.warnings = newWouldRefuse(), newWarnings()
 	m.collectors = []prometheus.Collector{
-		m.decisions, m.seconds, m.entries, m.operations, m.commit, m.apply, m.pause, m.leader, m.wouldRefuse,
+		m.decisions, m.seconds, m.entries, m.operations, m.commit, m.apply, m.pause, m.leader, m.wouldRefuse, m.warnings,
 	}
 	return m
 }
@@ -181,6 +183,7 @@ func (m *Set) Configure(limits []*logv1.Limit) {
 	for name := range *before {
 		if _, still := known[name]; !still {
 			m.decisions.DeletePartialMatch(prometheus.Labels{"limit": name})
+			m.warnings.DeletePartialMatch(prometheus.Labels{"limit": name})
 		}
 	}
 }
@@ -207,6 +210,10 @@ func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.
 	limit, class := m.labels(limit, op.GetClass())
 	m.decisions.WithLabelValues(limit, class, decision, reason, source).Inc()
 	m.seconds.WithLabelValues(source).Observe(took.Seconds())
+	for _, w := range result.GetWarnings() {
+		name, _ := m.labels(w.GetLimit(), "")
+		m.warnings.WithLabelValues(name, reasonLabels[w.GetReason()]).Inc()
+	}
 }
 
 // byRetryBudget: the node that was asked decided it, without an entry.

@@ -55,6 +55,9 @@ func TestSet(t *testing.T) {
 	set.Decided(acquire, &logv1.AcquireResult{Denials: []*logv1.Denial{
 		{Reason: logv1.Reason_REASON_RETRY_BUDGET},
 	}}, time.Millisecond)
+	set.Decided(acquire, &logv1.AcquireResult{Granted: true, Warnings: []*logv1.Denial{
+		{Reason: logv1.Reason_REASON_CONCURRENCY, Limit: "other"}, {Reason: logv1.Reason_REASON_RATE, Limit: "a client's"},
+	}}, time.Millisecond)
 	set.Leads(true)
 	set.Applied(time.Microsecond)
 	const decisions = "quorlease_decisions_total"
@@ -63,10 +66,12 @@ func TestSet(t *testing.T) {
 		labels map[string]string
 		want   float64
 	}{
-		{decisions, map[string]string{"limit": "gpt", "decision": "granted", "class": "live", "reason": ""}, 1},
+		{decisions, map[string]string{"limit": "gpt", "decision": "granted", "class": "live", "reason": ""}, 2},
 		{decisions, map[string]string{"limit": "other", "decision": "denied", "reason": "rate"}, 1},
 		{decisions, map[string]string{"limit": "gpt", "decision": "denied", "reason": "retry_budget", "source": ""}, 1},
 		{decisions, map[string]string{"limit": "other", "class": "live"}, -1},
+		{"quorlease_limit_would_refuse_total", map[string]string{"limit": "other", "reason": "concurrency"}, 1},
+		{"quorlease_limit_would_refuse_total", map[string]string{"limit": "", "reason": "rate"}, 1},
 		{"quorlease_is_leader", nil, 1},
 		{"quorlease_log_entries_total", nil, 1},
 		{"quorlease_test", nil, 42},

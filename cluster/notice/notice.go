@@ -33,6 +33,10 @@ func Effect(e effect.Effect) (event events.Event, ok bool) {
 			Kind: events.DebtWrittenOff, Severity: events.Warning, Limit: e.Limit, Client: e.Client, Value: e.Value,
 			Text: fmt.Sprintf("%s of key %q of limit %s: %s", e.Dimension, e.Key, e.Limit, e.Text),
 		}, true
+	case effect.LimitWarning:
+		return warning(e), true
+	case effect.QuotaWarning:
+		return quota(e), true
 	default:
 		return Feedback(e)
 	}

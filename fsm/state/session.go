@@ -31,7 +31,7 @@ type Session struct {
 func (s *Session) Key() record.SessionKey { return s.SessionKey }
 func (s *Session) Generation() *uint32    { return &s.generation }
 func (s *Session) Place() *int32          { return &s.place }
-func (s *Session) Before(o *Session) bool { return s.SessionKey.Compare(&o.SessionKey) < 0 }
+func (s *Session) Before(o *Session) bool { return s.Compare(&o.SessionKey) < 0 }
 
 func (s *Session) Clone() *Session {
 	c := *s

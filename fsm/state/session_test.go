@@ -42,7 +42,12 @@ func TestG9WhatFewKeysHaveCounts(t *testing.T) {
 		t.Parallel()
 		seen := make(map[uint64]int)
 		for i, one := range []*rare{
-			nil, {maker: "a"}, {maker: "b"}, {warned: []uint64{1}}, {warned: []uint64{2}}, {warned: []uint64{1, 2}},
+			nil,
+			{maker: "a"},
+			{maker: "b"},
+			{warned: []uint64{1}},
+			{warned: []uint64{2}},
+			{warned: []uint64{1, 2}},
 			{maker: "a", warned: []uint64{1}},
 		} {
 			sum := digest.New(tagKey)
