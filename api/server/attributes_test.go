@@ -299,8 +299,7 @@ func TestLimitsThatNeverRest(t *testing.T) {
 	for i := range 4 {
 		eventually(t, func() bool { _, held, _ := node.Counts(); return held == 1 })
 		write(t, node, fmt.Sprintf("limits: [{name: l%d, match: {team: x}, rate: {requests: 10/min}}]", i))
-		node.Resume()
-		node.Hold()
+		node.Step()
 	}
 	if e := server.ErrorOf(<-failed); e == nil || e.Cause.Reason != "REVISION_CHANGED" || e.Cause.MayHaveHappened {
 		t.Errorf("got %v", e)

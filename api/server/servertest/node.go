@@ -119,6 +119,17 @@ func (n *Node) Resume() {
 	}
 }
 
+// Step answers what was held, in its order, and holds what comes in from then on.
+func (n *Node) Step() {
+	n.mu.Lock()
+	held := n.held
+	n.held = nil
+	n.mu.Unlock()
+	for _, p := range held {
+		p.Done(n.Apply(p.Operation), nil)
+	}
+}
+
 // Counts is how many operations came in, are held, and were cancelled.
 func (n *Node) Counts() (submitted, held, cancelled int) {
 	n.mu.Lock()
