@@ -1,6 +1,7 @@
 package fsm
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -118,7 +119,12 @@ func (m *Machine) repeatAcquire(l *state.Lease, op *logv1.Acquire) *logv1.Result
 		Charges: listCharges(l), Remaining: m.remaining(l),
 	}
 	if l.Open() {
-		answer.Ttl = max(0, int64(l.SpendUntil-m.state.Now))
+		until := l.SpendUntil
+		if l.OnlySlots() {
+			until = l.SettleUntil
+		}
+		answer.Ttl = max(0, int64(until-m.state.Now))
+		m.leases.Heard(op.GetSession(), l.Owner, op.GetConnection())
 	}
 	return acquireResult(answer)
 }
@@ -207,11 +213,19 @@ func (p *plan) commit(m *Machine, client string) {
 	}
 }
 
-// ttl is the smallest lease of the limits charged.
+// ttl is the smallest lease of the limits charged that enforce, or of all where none
+// does: one that is only watched shortens nobody's lease.
 func (p *plan) ttl() int64 {
-	least := p.targets[0].lim.Limit.GetLease()
-	for _, t := range p.targets[1:] {
-		least = min(least, t.lim.Limit.GetLease())
+	least, all := int64(math.MaxInt64), int64(math.MaxInt64)
+	for i := range p.targets {
+		limit := p.targets[i].lim.Limit
+		all = min(all, limit.GetLease())
+		if limit.GetMode() == logv1.Mode_MODE_ENFORCE {
+			least = min(least, limit.GetLease())
+		}
+	}
+	if least == math.MaxInt64 {
+		return all
 	}
 	return least
 }

@@ -142,9 +142,10 @@ func (p *plan) resolve(m *Machine, l *line) error {
 	}
 	l.target = p.target(m, lim, c.GetKey())
 	l.dimension = -1
-	if lim.Limit.GetUnlimited() {
+	if lim.Limit.GetUnlimited() || lim.Limit.GetMode() == logv1.Mode_MODE_OFF {
 		return nil
 	}
+	l.enforced = lim.Limit.GetMode() == logv1.Mode_MODE_ENFORCE
 	counts := p.targets[l.target].counts
 	dimension := counts.Find(c.GetDimension())
 	if dimension < 0 || !counts.Dimensions[dimension].Live() {
@@ -152,18 +153,11 @@ func (p *plan) resolve(m *Machine, l *line) error {
 			c.GetDimension(), c.GetLimit())
 	}
 	index, ok := counts.Dimensions[dimension].Class(p.by.class)
-	if !ok {
+	if !ok && l.enforced {
 		return refuse.Field("class", "%q: limit %q has no such class", check.Clip(p.by.class), c.GetLimit())
 	}
+	// A limit that does not enforce counts a class that it does not have as its first.
 	l.dimension, l.class = int32(dimension), int32(index)
-	switch lim.Limit.GetMode() {
-	case logv1.Mode_MODE_OFF:
-		l.dimension = -1
-		return nil
-	case logv1.Mode_MODE_ENFORCE:
-		l.enforced = true
-	case logv1.Mode_MODE_SHADOW, logv1.Mode_MODE_WARN:
-	}
 	l.slots = lim.Limit.GetKind() == logv1.Kind_KIND_CONCURRENCY
 	if l.slots && l.enforced && p.by.untracked {
 		return refuse.Field("track", "false: slots of limit %q come back with their lease", c.GetLimit())

@@ -7,7 +7,6 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/digest"
-	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refuse"
 	"github.com/quorlease/quorlease/fsm/state"
 )
@@ -35,8 +34,7 @@ func (b *Book) Renew(op *logv1.Renew) (*logv1.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	session, err := Session(op.GetSession())
-	if err != nil {
+	if _, err := Session(op.GetSession()); err != nil {
 		return nil, err
 	}
 	content := sumRenewal(l, op, used)
@@ -50,9 +48,7 @@ func (b *Book) Renew(op *logv1.Renew) (*logv1.Result, error) {
 	case op.GetSequence() < l.Sequence:
 		return nil, Conflict(l, fmt.Sprintf("renewal %d came after renewal %d", op.GetSequence(), l.Sequence))
 	}
-	if was := b.state.FindSession(record.SessionKey{ID: session, Owner: op.GetOwner()}); was != nil {
-		b.hear(was, op.GetConnection())
-	}
+	b.Heard(op.GetSession(), op.GetOwner(), op.GetConnection())
 	l = b.state.TouchLease(b.bookProgress(l, used))
 	l.Sequence, l.Renewed = op.GetSequence(), content
 	b.state.RenewLease(l, max(l.SettleUntil, b.state.Now+bucket.Instant(op.GetTtl())))

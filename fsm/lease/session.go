@@ -40,6 +40,18 @@ func (b *Book) Join(key record.SessionKey, connection uint64) bool {
 	return true
 }
 
+// Heard notes that a session is there over a connection, if it is one that holds
+// something.
+func (b *Book) Heard(session []byte, owner string, connection uint64) {
+	id, err := Session(session)
+	if err != nil {
+		return
+	}
+	if was := b.state.FindSession(record.SessionKey{ID: id, Owner: owner}); was != nil {
+		b.hear(was, connection)
+	}
+}
+
 // hear notes that a session is there over a connection. One that is older than the
 // last one was overtaken on its way, and so was the last one itself where it has
 // ended: neither brings the session back. A client that does not number its
@@ -119,14 +131,10 @@ func (b *Book) abandon(l *state.Lease) {
 	}
 	l = b.state.TouchLease(l)
 	b.charge(l)
-	ended := logv1.LeaseState_LEASE_STATE_RELEASED
-	for i := range l.Charges {
-		if !l.Charges[i].Slots() {
-			ended = logv1.LeaseState_LEASE_STATE_EXPIRED
-		}
+	if l.OnlySlots() {
+		b.state.EndLease(l, logv1.LeaseState_LEASE_STATE_RELEASED, b.state.Now)
+		return
 	}
-	b.state.EndLease(l, ended, b.state.Now)
-	if ended == logv1.LeaseState_LEASE_STATE_EXPIRED {
-		b.ended(l, "session")
-	}
+	b.state.EndLease(l, logv1.LeaseState_LEASE_STATE_EXPIRED, b.state.Now)
+	b.ended(l, "session")
 }

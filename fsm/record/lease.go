@@ -78,6 +78,17 @@ type Counted struct {
 // SessionKey names the session of a lease.
 func (l *Lease) SessionKey() SessionKey { return SessionKey{ID: l.Session, Owner: l.Owner} }
 
+// OnlySlots says that the lease has nothing but slots: what remains of it is what it
+// was renewed for.
+func (l *Lease) OnlySlots() bool {
+	for i := range l.Charges {
+		if !l.Charges[i].Slots() {
+			return false
+		}
+	}
+	return len(l.Charges) > 0
+}
+
 // Open says that the lease has not ended.
 func (l *Lease) Open() bool { return l.State == logv1.LeaseState_LEASE_STATE_OPEN }
 
