@@ -191,6 +191,11 @@ func (l *link) run(ctx context.Context) {
 	if err != nil {
 		return
 	}
+	// The leader says at once that it is there. Until then gRPC might make the
+	// stream anew by itself, with a lock held over it.
+	if _, err := stream.Header(); err != nil {
+		return
+	}
 	var receiver sync.WaitGroup
 	receiver.Go(func() {
 		defer l.cancel()

@@ -28,6 +28,9 @@ type RelayConfig struct {
 func Serve(stream peerv1.Peer_ForwardServer, c RelayConfig) error {
 	r := &relay{config: c, stream: stream, wake: make(chan struct{}, 1)}
 	r.mu.open = make(map[uint64]*relayed)
+	if err := stream.SendHeader(nil); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	var sender sync.WaitGroup
 	sender.Go(func() { r.send(ctx, cancel) })

@@ -239,17 +239,22 @@ func (d *Desk) Hold(it *door.Item) bool {
 	if it.MaxWait == 0 || it.Relayed || !isElection(d.config.Leaderless()) || time.Since(it.Since) >= it.MaxWait {
 		return false
 	}
-	it.Hops = 0
 	d.mu.Lock()
-	if d.config.Door.Hold(it, d) {
-		if len(d.mu.held) == 0 {
-			d.mu.heldAt = d.config.Elapsed() + heldFor
-		}
-		d.mu.held[it] = struct{}{}
-	}
+	d.holdLocked(it)
 	d.mu.Unlock()
 	d.nudge()
 	return true
+}
+
+func (d *Desk) holdLocked(it *door.Item) {
+	if !d.config.Door.Hold(it, d) {
+		return
+	}
+	it.Hops = 0
+	if len(d.mu.held) == 0 {
+		d.mu.heldAt = d.config.Elapsed() + heldFor
+	}
+	d.mu.held[it] = struct{}{}
 }
 
 // Run serves the queue until stop is closed.
@@ -281,10 +286,7 @@ func (d *Desk) step() time.Duration {
 	}
 	if len(d.mu.held) > 0 {
 		if now >= d.mu.heldAt {
-			for it := range d.mu.held {
-				a.reroute = append(a.reroute, it)
-			}
-			clear(d.mu.held)
+			d.releaseHeldLocked(&a)
 		} else {
 			next = min(next, d.mu.heldAt)
 		}
@@ -292,6 +294,19 @@ func (d *Desk) step() time.Duration {
 	d.mu.Unlock()
 	d.do(&a)
 	return max(0, next-d.config.Elapsed())
+}
+
+// releaseHeldLocked sends everybody who is held on their way, but for those who
+// have waited long enough.
+func (d *Desk) releaseHeldLocked(a *actions) {
+	for it := range d.mu.held {
+		if time.Since(it.Since) >= it.MaxWait {
+			a.answers = append(a.answers, answer{item: it, err: d.config.Leaderless()})
+			continue
+		}
+		a.reroute = append(a.reroute, it)
+	}
+	clear(d.mu.held)
 }
 
 // serveLocked looks at the heads that are due, and at those who have waited long

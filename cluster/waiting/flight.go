@@ -246,8 +246,11 @@ func (d *Desk) lostLocked(now time.Duration, f *flight, err error, a *actions) {
 	}
 	d.removeLocked(w)
 	switch {
-	case errors.Is(err, outcome.ErrNotLeader):
-		a.reroute = append(a.reroute, w.item)
+	case errors.Is(err, outcome.ErrNotLeader) && !w.item.Relayed:
+		// Another leader is on its way, here or elsewhere.
+		if d.config.Door.Unclaim(w.item) {
+			d.holdLocked(w.item)
+		}
 	case unknown && w.item.Repeatable() && !w.item.Relayed && !errors.Is(err, outcome.ErrDeadline):
 		// Asking again with the same lease id is harmless (G4).
 		w.item.Doubtful = true
