@@ -16,6 +16,7 @@ func (w *World) weather() time.Duration {
 	w.network.Lose = 10 + s.Rand.IntN(300)
 	w.network.Repeat = 10 + s.Rand.IntN(100)
 	w.stalls = s.Chance(2)
+	w.judge.Patient(!w.stalls)
 	faults := []func(){
 		w.transfer, w.relay, w.crash, w.crashAll, w.sleepNode, w.sleepClients, w.isolate, w.split, w.loseQuorum,
 		w.cutClient, w.change,

@@ -7,7 +7,11 @@ import (
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/cluster/calendar"
 	"github.com/quorlease/quorlease/cluster/clock"
+	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/cluster/waiting"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -37,7 +41,16 @@ type node struct {
 	life    int
 	// serving is the term in which it leads, its barrier applied; 0: it doesn't.
 	serving uint64
-	queue   []*call
+	// door and room are the real ones; queue is what is proposed next.
+	door  *door.Door
+	room  *waiting.Desk
+	queue []*door.Item
+	// inside are calls that may wait here, sent those that went on to a leader.
+	inside   map[*call]*admitted
+	sent     map[*call]*forwarded
+	came     map[*call]bool
+	turn     int
+	revision uint64
 	// flight is the batch that is being proposed: one at a time.
 	flight *flight
 	// hang is how long the next batch takes to be handed over.
@@ -61,6 +74,8 @@ type call struct {
 	answer func(reply)
 	from   *stage.Host
 	hops   int
+	// maxWait is how long it may wait in a leader's queue.
+	maxWait time.Duration
 	// attempt is how many retries of the work there were before.
 	attempt uint32
 }
@@ -79,7 +94,7 @@ type reply struct {
 
 // flight is a stamped batch.
 type flight struct {
-	calls   []*call
+	items   []*door.Item
 	payload []byte
 	stamp   *judge.Stamp
 	entry   *quorum.Entry
@@ -97,6 +112,7 @@ func (n *node) start() {
 	n.life++
 	n.serving, n.queue, n.flight, n.lastWall = 0, nil, nil, 0
 	n.led, n.hang = n.host.Boot(), 0
+	n.newRoom()
 	n.memory = make(map[string]*logv1.AcquireResult)
 	n.clock = clock.New(n.elapsed)
 	n.budgets = newBudgets(n)
@@ -121,7 +137,7 @@ func (n *node) look() {
 
 // take is a call that arrives from a client or from another node.
 func (n *node) take(c *call) {
-	if n.intercept(c) {
+	if n.intercept(c) || n.again(c) {
 		return
 	}
 	if c = n.budgets.decide(c); c == nil {
@@ -130,13 +146,15 @@ func (n *node) take(c *call) {
 	leader := n.member.LeaderID()
 	switch {
 	case n.serving != 0:
-		n.queue = append(n.queue, c)
-		n.pump()
+		n.admit(c)
 	case leader >= 0 && leader != n.id && c.hops < 2:
-		forwarded := *c
-		forwarded.hops++
+		next := *c
+		next.hops++
 		to := n.world.nodes[leader]
-		n.world.network.Send(n.host, to.host, func() { to.take(&forwarded) })
+		if c.maxWait > 0 {
+			n.sent[c] = &forwarded{to, &next}
+		}
+		n.world.network.Send(n.host, to.host, func() { to.take(&next) })
 	default:
 		n.reply(c, reply{noQuorum: n.host.Boot()-n.led > electionMost})
 	}
@@ -152,22 +170,36 @@ func (n *node) pump() {
 	if n.serving == 0 || n.flight != nil || len(n.queue) == 0 {
 		return
 	}
-	take := min(len(n.queue), batchMost)
-	calls := n.queue[:take:take]
-	n.queue = n.queue[take:]
-	n.propose(calls)
+	var items []*door.Item
+	taken := n.door.Claim(n.queue, nil, func(it *door.Item) bool {
+		if len(items) == batchMost {
+			return false
+		}
+		items = append(items, it)
+		return true
+	})
+	n.queue = n.queue[taken:]
+	if len(items) > 0 {
+		n.propose(items)
+	}
+}
+
+// arrival is how a call comes to this node, which leads.
+func (n *node) arrival(c *call) judge.Arrival {
+	return judge.Arrival{Real: n.world.stage.Real(), Node: n.host.Name, Term: n.serving, MaxWait: c.maxWait}
 }
 
 // propose stamps a batch and hands it to the log; once in a while that takes
 // seconds, and the batch ends up in a later term or nowhere.
-func (n *node) propose(calls []*call) {
-	f := &flight{calls: calls, stamp: &judge.Stamp{
+func (n *node) propose(items []*door.Item) {
+	f := &flight{items: items, stamp: &judge.Stamp{
 		Stamp: n.estimate(), Real: n.world.stage.Real(), Term: n.member.Term(), Node: n.id, Process: n.life,
 	}}
-	entry := &logv1.Entry{Stamp: int64(f.stamp.Stamp), Wall: int64(n.host.Wall()), Term: f.stamp.Term}
-	for _, c := range calls {
-		entry.Operations = append(entry.Operations, n.logged(c.op))
+	entry := &logv1.Entry{Stamp: int64(f.stamp.Stamp), Wall: n.wall(), Term: f.stamp.Term}
+	for _, it := range items {
+		entry.Operations = append(entry.Operations, it.Operation)
 	}
+	n.world.judge.Proposed(n.host.Name, n.serving, entry.GetOperations())
 	payload, err := fsm.EncodeEntry(entry)
 	if err != nil {
 		n.world.judge.Complain("model", "encode %v: %v", entry, err)
@@ -190,6 +222,24 @@ func (n *node) propose(calls []*call) {
 	n.handOver(f)
 }
 
+// wall is the median of the voters' wall clocks: nobody far off moves it (T6).
+func (n *node) wall() int64 {
+	if n.world.trap == OwnWall || n.world.trap == WallClock {
+		return int64(n.host.Wall())
+	}
+	var heard []calendar.Reading
+	for _, other := range n.world.nodes {
+		if other.host.Runs() {
+			heard = append(heard, calendar.Reading{Node: other.host.Name, Wall: int64(other.host.Wall())})
+		}
+	}
+	wall, ok := calendar.Median(heard, len(n.world.nodes))
+	if !ok {
+		return 0
+	}
+	return wall
+}
+
 // handOver gives a batch to the log. One that hung while the leadership was lost
 // and won again goes into a later term, where its stamp counts for nothing.
 func (n *node) handOver(f *flight) {
@@ -197,13 +247,13 @@ func (n *node) handOver(f *flight) {
 	f.entry = entry
 	if !ok && n.flight == f {
 		n.flight = nil
-		n.fail(f.calls, reply{})
+		n.fail(f.items, outcome.ErrNotLeader)
 	}
 }
 
-func (n *node) fail(calls []*call, r reply) {
-	for _, c := range calls {
-		n.reply(c, r)
+func (n *node) fail(items []*door.Item, err error) {
+	for _, it := range items {
+		n.door.Answer(it, nil, err)
 	}
 }
 
@@ -225,24 +275,23 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 	n.lastWall = time.Duration(entry.GetWall())
 	n.world.applied(n, &judge.Committed{
 		Index: index, Term: e.Term, Stamp: e.Note.(*judge.Stamp), Now: n.replica.Now(), Entry: entry, Results: results,
+		Real: n.world.stage.Real(),
 	})
 	n.anchor(bucket.Instant(entry.GetStamp()))
 	n.budgets.applied(entry)
+	n.seen(results)
 	if n.flight == nil || n.flight.entry != e {
+		n.serve()
 		return
 	}
 	f := n.flight
 	n.flight = nil
-	n.answer(f, results)
-	n.pump()
-}
-
-func (n *node) answer(f *flight, results []*logv1.Result) {
-	for i, c := range f.calls {
-		r := n.remember(c, results[i])
-		n.world.judge.Answered(c.op, r)
-		n.reply(c, reply{result: r, until: int64(n.replica.Now()) + r.GetAcquire().GetTtl()})
+	for i, op := range entry.GetOperations() {
+		n.world.judge.Denied(n.world.stage.Real(), int64(n.replica.Now()), n.host.Name, n.serving, op, results[i])
 	}
+	n.door.AnswerAll(f.items, results)
+	n.pump()
+	n.serve()
 }
 
 // Snapshot implements quorum.Machine.
@@ -282,9 +331,10 @@ func (n *node) Become(role quorum.Role, term uint64) {
 		n.serving = 0
 		queue, f := n.queue, n.flight
 		n.queue, n.flight = nil, nil
-		n.fail(queue, reply{})
+		n.room.Drop()
+		n.fail(queue, outcome.ErrNotLeader)
 		if f != nil {
-			n.fail(f.calls, reply{unsure: true})
+			n.fail(f.items, outcome.ErrUnknown)
 		}
 	case role == quorum.Leader || n.world.trap == BeforeBarrier:
 		n.lead(term)
@@ -304,5 +354,7 @@ func (n *node) lead(term uint64) {
 	n.clock.Lead()
 	n.world.judge.Gained(n.host.Name, n.clock.Estimate(), n.replica.Now(), n.world.stage.Real()-n.anchored)
 	n.serving, n.stamped = term, n.host.Boot()
+	n.seen(nil)
+	n.room.Lead()
 	n.propose(nil)
 }

@@ -8,6 +8,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // replica is the real state machine, and what a trap makes of it.
@@ -17,6 +18,8 @@ type replica struct {
 	// view is what some traps decide by: the leases that the replica has seen
 	// granted, by their ids, and until when they may be settled.
 	view map[string]bucket.Instant
+	// effects are those of the last entry.
+	effects []effect.Effect
 }
 
 func newReplica(trap Trap) *replica {
@@ -56,10 +59,12 @@ func thaw(trap Trap, f *frozen) (*replica, error) {
 // by itself, on every replica alike.
 func (r *replica) apply(index uint64, entry *logv1.Entry) []*logv1.Result {
 	if !r.trap.stepwise() || len(entry.GetOperations()) == 0 {
-		results, _ := r.Apply(index, entry)
+		results, effects := r.Apply(index, entry)
+		r.effects = effects
 		r.note(entry, results)
 		return results
 	}
+	r.effects = nil
 	results := make([]*logv1.Result, len(entry.GetOperations()))
 	for i, op := range entry.GetOperations() {
 		results[i] = r.step(index, &logv1.Entry{

@@ -97,6 +97,7 @@ func TestTraps(t *testing.T) {
 		"T4_an_old_stamp_counts":                  sim.OldStamp,
 		"T5_a_node's_clock_sleeps":                sim.NodeSleeps,
 		"T5_a_holder's_clock_sleeps":              sim.HolderSleeps,
+		"T6_one_clock_is_a_year_ahead":            sim.OwnWall,
 		"T22_leases_in_the_leader's_memory":       sim.LeaseInMemory,
 		"T23_no_tombstone":                        sim.NoTombstone,
 		"T28_answered_by_one_node's_view":         sim.OwnView,

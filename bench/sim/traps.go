@@ -23,6 +23,8 @@ const (
 	// when the machine sleeps.
 	NodeSleeps   Trap = "T5"
 	HolderSleeps Trap = "T5-holder"
+	// OwnWall (T6): a leader's own wall clock rolls windows.
+	OwnWall Trap = "T6"
 	// LeaseInMemory (T22): the leader keeps tracked leases, the log doesn't.
 	LeaseInMemory Trap = "T22"
 	// NoTombstone (T23): a release of an unknown id leaves nothing behind.
@@ -80,6 +82,7 @@ func Traps() []Seeded {
 		{OldStamp, "clock"},
 		{NodeSleeps, "clock"},
 		{HolderSleeps, "G2"},
+		{OwnWall, "wall"},
 		{LeaseInMemory, "G4"},
 		{NoTombstone, "G4"},
 		{OwnView, "G4"},

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -79,6 +80,10 @@ func (v *witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) 
 func (v *witness) denied(op *logv1.Acquire, answer *logv1.AcquireResult, before uint64) {
 	if v.replica.Hash() != before {
 		v.world.judge.Complain("G7", "the denial of %v changed the state", op)
+	}
+	if slices.ContainsFunc(op.GetCharges(), func(c *logv1.Charge) bool { return c.GetKeep() > 0 }) {
+		// It is not alone: others wait.
+		return
 	}
 	wait := bucket.Instant(0)
 	for _, d := range answer.GetDenials() {

@@ -23,6 +23,7 @@ const (
 	mixedLimit = "mixed"
 	rareLimit  = "rare"
 	freeLimit  = "free"
+	laneLimit  = "lane"
 )
 
 // clientCount clients share what is shared in equal parts.
@@ -30,6 +31,10 @@ const (
 	clientCount = 4
 	sharePPM    = 1_000_000 / clientCount
 )
+
+// wallMost is how far ahead the wall clock of the cluster may be: as far as the
+// clocks of most of its machines.
+const wallMost = 6 * time.Second
 
 // World is everything that there is in one run.
 type World struct {
@@ -42,6 +47,8 @@ type World struct {
 	// recycler hoards, in some worlds.
 	recycler *recycler
 	storm    *storm
+	patients []*patient
+	greedy   *greedy
 	judge    *judge.Judge
 	witness  *witness
 	cutter   *cutter
@@ -86,10 +93,14 @@ func newLimits() []*logv1.Limit {
 	rare.Keyed = true
 	// Nothing but a retry budget bounds what the storm gets of it.
 	free := &logv1.Limit{Name: freeLimit, Unlimited: true, Target: 10_000, Lease: second, MaxKeys: 1}
+	// Where acquires wait: what batch asks for is more than its part holds (T48).
+	lane := limit(laneLimit, 2*second, requests(6, 10, 0, 1000))
+	lane.Classes = []*logv1.Class{{Name: "live", Share: 3_000, Burst: 3_000}, {Name: "batch", Share: 3_000, Burst: 3_000}}
+	lane.Queue = &logv1.Queue{Max: 1000, MaxWait: int64(time.Minute)}
 	// The first is the one that T40 changes.
 	return []*logv1.Limit{
 		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
-		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare, free,
+		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare, free, lane,
 	}
 }
 
@@ -109,7 +120,11 @@ func newWorld(seed uint64, trap Trap) *World {
 		Broken: func(what string) { w.judge.Complain("model", "%s", what) },
 	}
 	for i := range 3 + 2*w.stage.Rand.IntN(2) {
-		n := &node{world: w, id: i, host: w.stage.NewHost(fmt.Sprint("n", i), w.clocks())}
+		clocks := w.clocks()
+		if i == 0 && (w.stage.Chance(3) || trap == OwnWall) {
+			clocks.Skew = 365 * 24 * time.Hour
+		}
+		n := &node{world: w, id: i, host: w.stage.NewHost(fmt.Sprint("n", i), clocks)}
 		n.member = w.group.Join(n.host, n)
 		w.nodes = append(w.nodes, n)
 	}
@@ -130,6 +145,9 @@ func newWorld(seed uint64, trap Trap) *World {
 		w.storm = &storm{client: c}
 		w.judge.Budget(budgetWindow, headroom, len(w.nodes))
 	}
+	if w.stage.Chance(2) || trap == None && w.stage.Chance(2) {
+		w.addQueue()
+	}
 	w.judge.Watch(w.limit(rateLimit), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
@@ -141,6 +159,19 @@ func newWorld(seed uint64, trap Trap) *World {
 	}
 	w.judge.Fallback(w.limit(shareLimit), names, sharePPM)
 	return w
+}
+
+// addQueue brings in those who wait, and one who takes whatever is free.
+func (w *World) addQueue() {
+	newcomer := func(name string) *client {
+		return &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
+	}
+	w.greedy = &greedy{newcomer("greedy")}
+	for i := range 1 + w.stage.Rand.IntN(3) {
+		w.patients = append(w.patients, &patient{newcomer(fmt.Sprint("p", i))})
+	}
+	w.judge.Lane(w.limit(laneLimit), "batch")
+	w.judge.Guarantee(w.limit(laneLimit), "", "live")
 }
 
 func (w *World) clocks() stage.Clocks {
@@ -160,6 +191,12 @@ func (w *World) begin() {
 	}
 	if w.storm != nil {
 		w.storm.start()
+	}
+	if w.greedy != nil {
+		w.greedy.start()
+	}
+	for _, p := range w.patients {
+		p.start()
 	}
 	w.configure()
 }
@@ -200,6 +237,9 @@ func (w *World) applied(n *node, c *judge.Committed) {
 		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
 	w.judge.Commit(c)
 	w.witness.see(c)
+	if wall := time.Duration(w.witness.replica.Wall()); wall > w.stage.Real()+wallMost {
+		w.judge.Complain("wall", "the wall clock shows %v at %v", wall, w.stage.Real())
+	}
 	w.cutter.see(c)
 	if w.storm != nil {
 		w.counted(w.witness.replica)

@@ -268,12 +268,13 @@ func (d *Desk) Run(stop <-chan struct{}) {
 		case <-d.wake:
 		case <-timer.C:
 		}
-		timer.Reset(d.step())
+		timer.Reset(d.Step())
 	}
 }
 
-// step does what is due and returns how long there is until the next.
-func (d *Desk) step() time.Duration {
+// Step does what is due and returns how long there is until the next. Run calls it;
+// who has another clock than Run calls it instead.
+func (d *Desk) Step() time.Duration {
 	var a actions
 	d.mu.Lock()
 	now := d.config.Elapsed()

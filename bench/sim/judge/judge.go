@@ -37,6 +37,8 @@ type Judge struct {
 
 	guarantees guarantees
 	budget     budget
+	queue      queue
+	patient    bool
 
 	hashes map[uint64]uint64
 }
@@ -52,6 +54,10 @@ func New() *Judge {
 	j.ledger = ledger{judge: j, records: make(map[string]*record)}
 	j.clock = clock{judge: j}
 	j.reports = reports{judge: j, counts: make(map[report]*count)}
+	j.queue = queue{
+		judge: j, waiting: make(map[string]*waiter), gone: make(map[string]uint64), unheld: make(map[string]unheld),
+		lanes: make(map[lane]int64), guaranteed: make(map[lane]guaranteedRate),
+	}
 	j.budget = budget{judge: j, open: make(map[string]decided)}
 	j.guarantees = guarantees{judge: j, buckets: make(map[place]*guarantee), leases: make(map[string][]taken)}
 	return j
@@ -97,6 +103,8 @@ type Stamp struct {
 type Committed struct {
 	Index, Term uint64
 	Stamp       *Stamp
+	// Real is when somebody first applied it.
+	Real time.Duration
 	// Now is authority time after it.
 	Now     bucket.Instant
 	Entry   *logv1.Entry
@@ -111,9 +119,11 @@ func (j *Judge) Commit(c *Committed) {
 		result := c.Results[i]
 		j.debits.take(op, result)
 		j.guarantees.take(int64(c.Now), op, result)
+		j.queue.take(c, op, result)
 		j.ledger.committed(c, op, result)
 		if report := op.GetReportAdmitted(); report != nil {
 			j.reports.booked(report, result.GetAdmitted())
 		}
 	}
+	j.queue.look(c, j.patient)
 }

@@ -7,6 +7,11 @@ func in(file, text, with string) overlay.Edit {
 	return overlay.Edit{File: "fsm/bucket/" + file, Text: text, With: with}
 }
 
+// waits is an edit of a file of cluster/waiting.
+func waits(file, text, with string) overlay.Edit {
+	return overlay.Edit{File: "cluster/waiting/" + file, Text: text, With: with}
+}
+
 // All are the mistakes, in the order of docs/traps.md.
 func All() []Mistake {
 	return []Mistake{
@@ -61,7 +66,7 @@ func All() []Mistake {
 		}},
 		// A class may ask for the whole burst, though it can never have it.
 		{"T19", []string{"G6"}, []overlay.Edit{{
-			File: "fsm/plan.go", Text: `n > s.EffectiveBurst(class)`,
+			File: "fsm/decide.go", Text: `n > s.EffectiveBurst(class)`,
 			With: `n > s.EffectiveBurst(class) && (!mistake("T19") || n > s.Burst())`,
 		}}},
 		// What comes back is free for all.
@@ -80,6 +85,33 @@ func All() []Mistake {
 			return 0, false
 		}
 `)}},
+		// The time in the queue is not added to the life of a lease.
+		{"T24", []string{"held"}, []overlay.Edit{waits("flight.go", `	if w.queued {
+		// The holder`, `	if w.queued && !mistake("T24") {
+		// The holder`)}},
+		// A queue survives its leadership.
+		{"T25", []string{"queue"}, []overlay.Edit{waits("desk.go", `	d.mu.leads = false
+	for _, one`, `	d.mu.leads = false
+	if mistake("T25") {
+		d.mu.Unlock()
+		return
+	}
+	for _, one`)}},
+		// What was granted to nobody is left to end by itself.
+		{"T26", []string{"abandoned"}, []overlay.Edit{waits("flight.go",
+			`	if heard || f.claimed`, `	if mistake("T26") || heard || f.claimed`)}},
+		// Whoever comes may take what the head waits for.
+		{"T27", []string{"G6"}, []overlay.Edit{waits("arrive.go",
+			`busyLocked(acquire); busy {`, `busyLocked(acquire); busy && !mistake("T27") {`)}},
+		// Reports are added up.
+		{"T29", []string{"G12"}, []overlay.Edit{{
+			File: "fsm/tally/tally.go", Text: `	after := one.Max(r.Count)
+`, With: `	after := one.Max(r.Count)
+	if mistake("T29") {
+		after = one.Plus(r.Count)
+	}
+`,
+		}}},
 		// The wait is what lacks over the whole rate, as if no other class filled up.
 		{"T36", []string{"G7"}, []overlay.Edit{in("retryafter.go", `	// The copy lies on the stack: a storm of denials makes no garbage.
 	var parts [MaxClasses]sub
@@ -105,5 +137,17 @@ func All() []Mistake {
 	for left > 0 {
 		f := b.flow(s)
 `)}},
+		// What overflows from a class's full part is anybody's, also while it waits.
+		{"T48", []string{"G6"}, []overlay.Edit{{
+			File: "cluster/queue/keep.go", Text: `			kept += l.kept(now, dimension)
+`, With: `			if !mistake("T48") {
+				kept += l.kept(now, dimension)
+			}
+`,
+		}}},
+		// A node's part of the headroom is rounded down.
+		{"T49", []string{"G12"}, []overlay.Edit{{
+			File: "fsm/retry/budget.go", Text: `if headroom%n > 0 {`, With: `if headroom%n > 0 && !mistake("T49") {`,
+		}}},
 	}
 }
