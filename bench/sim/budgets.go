@@ -64,7 +64,7 @@ func (b *budgets) decide(c *call) *call {
 		At: n.host.Boot(), Now: now, Acquire: asked, Attempt: c.attempt, Nodes: nodes,
 	})
 	if ruling.Denial != nil {
-		n.world.judge.RefusedRetry(time.Duration(max(n.clock.Estimate(), n.replica.Now())), n.host.Name,
+		n.world.judge.RefusedRetry(n.world.stage.Real(), time.Duration(max(n.clock.Estimate(), n.replica.Now())), n.host.Name,
 			ruling.Denial.GetFreesIn() > 0)
 		b.desk.Answered(n.host.Boot(), asked, ruling, deniedBy(ruling.Denial), false)
 		n.reply(c, reply{result: &logv1.Result{Kind: &logv1.Result_Acquire{Acquire: deniedBy(ruling.Denial)}}})

@@ -28,7 +28,7 @@ func (w *World) settled() {
 		}
 	}
 	w.judge.Reported()
-	if w.storm != nil && !w.judge.Exhausted() {
+	if w.storm != nil && w.judge.Exhausted() < w.stage.Real()-quietFor+budgetWindow {
 		w.judge.Complain("G12", "the nodes' parts used up less than the rule leaves, all the time")
 	}
 	for _, l := range w.limits {

@@ -23,8 +23,8 @@ type budget struct {
 	open   map[string]decided
 	// lost are the times at which a process ended.
 	lost []time.Duration
-	// full is how often the rule, and not a part of it, refused.
-	full int
+	// full is when the rule, and not a part of it, refused last, in real time.
+	full time.Duration
 }
 
 // decided is when a node let a request through, in real and in authority time.
@@ -112,14 +112,14 @@ func (b *budget) since(from time.Duration) (n int) {
 // stampSlack is how far apart two nodes' estimates of authority time may be.
 const stampSlack = 2 * time.Second
 
-// RefusedRetry takes a refusal at an authority time; full says that it is the
+// RefusedRetry takes a refusal at a real and an authority time; full says that it is the
 // rule's, not that of a node's part.
-func (j *Judge) RefusedRetry(stamp time.Duration, node string, full bool) {
+func (j *Judge) RefusedRetry(now, stamp time.Duration, node string, full bool) {
 	b := &j.budget
 	if !full {
 		return
 	}
-	b.full++
+	b.full = now
 	if n := b.since(stamp - b.window - stampSlack); n < b.least {
 		j.Complain("G12", "%s refuses a client of which %d requests were admitted in %v, the rule refuses none below %d",
 			node, n, b.window+stampSlack, b.least)
@@ -135,6 +135,6 @@ func (j *Judge) CountedRetries(stamp time.Duration, total int64, where string) {
 	}
 }
 
-// Exhausted says that the rule itself has refused, and not only parts of it: all of
-// the headroom can be used.
-func (j *Judge) Exhausted() bool { return j.budget.full > 0 }
+// Exhausted is when the rule itself refused last, and not only a part of it: then all
+// of the headroom was used (T49).
+func (j *Judge) Exhausted() time.Duration { return j.budget.full }

@@ -143,6 +143,7 @@ func (q *queue) take(c *Committed, op *logv1.Operation, result *logv1.Result) {
 	}
 	if w != nil {
 		q.overtaken(w)
+		delete(q.waiting, id)
 	}
 	q.lanes[lane{acquire.GetCharges()[0].GetLimit(), acquire.GetClass()}] += acquire.GetCharges()[0].GetAmount()
 	if term, gone := q.gone[id]; gone && term == c.Term {

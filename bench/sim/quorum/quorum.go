@@ -101,7 +101,10 @@ type Member struct {
 	snapshot         saved
 
 	// In memory.
-	role            Role
+	role Role
+	// stands: it is a candidate in its term. A vote that comes late must not make a
+	// leader again of one that gave up.
+	stands          bool
 	leader          int
 	commit, applied uint64
 	barrier         uint64
@@ -187,7 +190,7 @@ func (m *Member) follow(term uint64, leader int) {
 	if term > m.term {
 		m.term, m.vote = term, nobody
 	}
-	m.leader = leader
+	m.leader, m.stands = leader, false
 	m.wait()
 	if m.role != Follower {
 		m.role = Follower
@@ -200,7 +203,7 @@ func (m *Member) elect() {
 		return
 	}
 	m.term++
-	m.vote, m.leader = m.id, nobody
+	m.vote, m.leader, m.stands = m.id, nobody, true
 	clear(m.votes)
 	m.votes[m.id] = true
 	m.wait()
@@ -233,7 +236,7 @@ func (m *Member) voted(by int, asked, term uint64, granted bool) {
 		m.follow(term, nobody)
 		return
 	}
-	if asked != m.term || m.role != Follower || m.vote != m.id || m.leader != nobody || !granted {
+	if asked != m.term || !m.stands || m.vote != m.id || m.leader != nobody || !granted {
 		return
 	}
 	m.votes[by] = true
@@ -249,7 +252,7 @@ func (m *Member) voted(by int, asked, term uint64, granted bool) {
 }
 
 func (m *Member) win() {
-	m.role, m.leader = Elected, m.id
+	m.role, m.leader, m.stands = Elected, m.id, false
 	m.group.Elections++
 	for i := range m.next {
 		m.next[i], m.match[i], m.heard[i] = m.last()+1, 0, m.host.Boot()
