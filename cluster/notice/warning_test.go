@@ -64,8 +64,14 @@ func TestWarningsAreRare(t *testing.T) {
 		after time.Duration
 		want  bool
 	}{
-		{"a", 0, true}, {"a", time.Second, false}, {"b", time.Second, true}, {"a", 59 * time.Second, false},
-		{"a", time.Minute, true}, {"a", time.Minute + time.Second, false}, {"a", -time.Hour, true}, {"a", 0, true},
+		{"a", 0, true},
+		{"a", time.Second, false},
+		{"b", time.Second, true},
+		{"a", 59 * time.Second, false},
+		{"a", time.Minute, true},
+		{"a", time.Minute + time.Second, false},
+		{"a", -time.Hour, true},
+		{"a", 0, true},
 	} {
 		if got := r.Due(step.limit, start.Add(step.after)); got != step.want {
 			t.Errorf("%d: %s after %v: %v, want %v", i, step.limit, step.after, got, step.want)
