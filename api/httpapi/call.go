@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
@@ -106,7 +107,10 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request, name string, deco
 		if !ok {
 			return fmt.Errorf("%T is no message", request)
 		}
-		return decode(message)
+		if err := decode(message); err != nil {
+			return err
+		}
+		return allowWait(w, message)
 	})
 	if err != nil {
 		fail(w, err)
@@ -118,6 +122,19 @@ func (h *handler) call(w http.ResponseWriter, r *http.Request, name string, deco
 		return
 	}
 	write(w, http.StatusOK, message)
+}
+
+// allowWait gives a request that may wait in a queue the time for its answer.
+func allowWait(w http.ResponseWriter, request proto.Message) error {
+	acquire, ok := request.(*quorleasev1.AcquireRequest)
+	if !ok || acquire.GetMaxWait() == nil {
+		return nil
+	}
+	wait := min(max(acquire.GetMaxWait().AsDuration(), 0), convert.WaitMax)
+	if err := http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wait + answerWithin)); err != nil {
+		return fmt.Errorf("wait for an answer: %w", err)
+	}
+	return nil
 }
 
 // contentType is the one of allowed that the request announces. A page of

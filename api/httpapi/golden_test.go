@@ -116,6 +116,35 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 	}
 }
 
+// The shapes of work that is described, of slots and of quotas.
+func TestKindsAreAsReviewed(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	acquire := func(body string) request {
+		return request{method: "POST", path: "/v1/admission:acquire", kind: "application/json", body: body}
+	}
+	for _, step := range []struct {
+		name    string
+		request request
+	}{
+		{"kinds-apply", request{method: "POST", path: "/v1/limits:apply", kind: "application/yaml", body: `limits:
+  - {name: tenant, match: {tenant: "*"}, per: [tenant], rate: {requests: 10/min, tokens: 100/min}, target: 50%, adaptive: {}}
+  - {name: inflight, match: {tenant: "*"}, per: [tenant], concurrency: 1, lease: 2m, mode: shadow}
+  - {name: day, match: {team: "x*"}, quota: {per: day, timezone: UTC, amounts: {tokens: 5}, warn: [80%]}}
+`}},
+		{"kinds-described", acquire(`{` + lease + `,"track":true,"attributes":{"tenant":"red","team":"x1"},` +
+			`"amounts":{"tokens":"3"},"max_wait":"1.5s"}`)},
+		{"kinds-denied", acquire(`{` + lease2 + `,"attributes":{"tenant":"red","team":"x1"},"amounts":{"tokens":"6"}}`)},
+		{"kinds-nothing-fits", acquire(`{"attributes":{"region":"eu"}}`)},
+		{"kinds-peek", request{
+			method: "POST", path: "/v1/admission:peek", kind: "application/json", body: `{"attributes":{"tenant":"blue"}}`,
+		}},
+		{"kinds-inspect", request{method: "GET", path: "/v1/limits:inspect?limit=inflight&key=red"}},
+	} {
+		golden(t, step.name, s.transcript(step.request))
+	}
+}
+
 // The shapes of what clients do while nobody answers.
 func TestReportsAreAsReviewed(t *testing.T) {
 	t.Parallel()

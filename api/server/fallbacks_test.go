@@ -192,3 +192,14 @@ type unreadable struct{ *servertest.Node }
 func (*unreadable) View(context.Context, bool, func(*fsm.Machine, bucket.Instant)) error {
 	return cluster.ErrClosed
 }
+
+// A limit that is only watched refuses nothing, also while nobody answers.
+func TestWatchedLimitsAreOpen(t *testing.T) {
+	t.Parallel()
+	node, _, address := start(t, nil)
+	write(t, node, "limits: [{name: a, mode: shadow, on_quorum_loss: closed, rate: {requests: 1/h}}]")
+	answer := ask(t, dial(t, address), &quorleasev1.AcquireRequest{Charges: charge("a", 1)})
+	if got := answer.GetFallbacks().GetLimits()[0].GetMode(); got != quorleasev1.FallbackMode_OPEN_ON_LOSS {
+		t.Errorf("mode %v", got)
+	}
+}

@@ -47,6 +47,10 @@ func fallback(limit *logv1.Limit) *quorleasev1.Fallback {
 		Limit: limit.GetName(), Mode: limitsfile.Mode(limit), Unlimited: limit.GetUnlimited(),
 		Lease: nanoseconds(limit.GetLease()),
 	}
+	if limit.GetMode() != logv1.Mode_MODE_ENFORCE {
+		// A client refuses nothing that its authority would not.
+		out.Mode = quorleasev1.FallbackMode_OPEN_ON_LOSS
+	}
 	if limit.FallbackShare != nil {
 		out.SharePpm = proto.Int64(limit.GetFallbackShare() * ppmPerHundredth)
 	}
