@@ -34,7 +34,9 @@ type leader struct {
 }
 
 func (l *leader) Forward(stream peerv1.Peer_ForwardServer) error {
-	return forward.Serve(stream, forward.RelayConfig{Submit: l.submit, Cancel: l.cancel, Strand: l.cancel, AnswersMax: 10_000})
+	return forward.Serve(stream, forward.RelayConfig{
+		Submit: l.submit, Cancel: l.cancel, Strand: l.cancel, AnswersMax: 10_000,
+	})
 }
 
 // startLeader serves l until the test ends or l.stop is called.
