@@ -128,7 +128,12 @@ func TestKindsAreAsReviewed(t *testing.T) {
 		request request
 	}{
 		{"kinds-apply", request{method: "POST", path: "/v1/limits:apply", kind: "application/yaml", body: `limits:
-  - {name: tenant, match: {tenant: "*"}, per: [tenant], rate: {requests: 10/min, tokens: 100/min}, target: 50%, adaptive: {}}
+  - name: tenant
+    match: {tenant: "*"}
+    per: [tenant]
+    rate: {requests: 10/min, tokens: 100/min}
+    target: 50%
+    adaptive: {}
   - {name: inflight, match: {tenant: "*"}, per: [tenant], concurrency: 1, lease: 2m, mode: shadow}
   - {name: day, match: {team: "x*"}, quota: {per: day, timezone: UTC, amounts: {tokens: 5}, warn: [80%]}}
 `}},

@@ -109,3 +109,19 @@ func TestSlotsGoWithTheSession(t *testing.T) {
 		t.Errorf("after the grace %d slots are in use", got)
 	}
 }
+
+// A node that stops ends no session: its clients go to other nodes.
+func TestADrainingNodeEndsNoSession(t *testing.T) {
+	t.Parallel()
+	node, s, address := start(t, nil)
+	write(t, node, described)
+	stream := open(t, patient(t), address, hello())
+	send(t, stream, slotItem(1))
+	receive(t, stream, 1)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if op := node.Last(); op.GetEndSession() != nil {
+		t.Errorf("the node said %v", op)
+	}
+}

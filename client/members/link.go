@@ -208,7 +208,9 @@ func (l *link) open(
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
-	s, err := session.Open(ctx, conn, session.Hello{Client: config.Client, SessionID: config.SessionID})
+	s, err := session.Open(ctx, conn, session.Hello{
+		Client: config.Client, SessionID: config.SessionID, Connection: l.members.streams.Add(1),
+	})
 	return s, told, err
 }
 

@@ -41,6 +41,8 @@ type Members struct {
 	joined sync.WaitGroup
 	// best is where calls go: read by each, so without the mutex.
 	best atomic.Pointer[choice]
+	// streams counts the sessions that were opened, each with a number of its own.
+	streams atomic.Uint64
 	// told has room for one signal: state has changed.
 	told chan struct{}
 

@@ -45,6 +45,9 @@ type Hello struct {
 	Client string
 	// SessionID is 32 lower-case hex digits, drawn by the process when it started.
 	SessionID string
+	// Connection is higher than those of the session's streams before: the end of the
+	// last one ends what is tied to the session. 0: there is one.
+	Connection uint64
 }
 
 // Session is one open stream. It is safe for concurrent use.
@@ -113,7 +116,9 @@ func open(
 	}
 	// A send that fails says only that the stream is over; receiving says why.
 	_ = stream.Send(&quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Hello{
-		Hello: &quorleasev1.Hello{Client: hello.Client, SessionId: hello.SessionID},
+		Hello: &quorleasev1.Hello{
+			Client: hello.Client, SessionId: hello.SessionID, Connection: hello.Connection,
+		},
 	}})
 	// A node sends headers when it has accepted the hello. One that refuses it ends
 	// the stream instead, which shows as headers that are not there.

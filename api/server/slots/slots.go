@@ -19,9 +19,8 @@ const dimension = "slots"
 
 // Ending has a time: slots come back by themselves when their leases end.
 const (
-	endWithin         = 10 * time.Second
-	endWithinDraining = 500 * time.Millisecond
-	endAgain          = 200 * time.Millisecond
+	endWithin = 10 * time.Second
+	endAgain  = 200 * time.Millisecond
 )
 
 // Node carries out operations.
@@ -87,17 +86,13 @@ func (t *Tie) Renew(op *logv1.Renew) { op.Session, op.Connection = t.session.ID,
 
 // End says that the connection has ended, if slots may be tied to it. They come back
 // after the grace, unless the client comes back before over another connection: the
-// end of an older one does nothing. It waits until that is committed, but not for
-// long where the server drains.
+// end of an older one does nothing. It waits until that is committed. A node that
+// drains ends no session: its clients are there, and go to other nodes.
 func (t *Tie) End(ctx context.Context, draining bool) {
-	if !t.used.Load() {
+	if !t.used.Load() || draining {
 		return
 	}
-	within := endWithin
-	if draining {
-		within = endWithinDraining
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	op := t.operation(&logv1.EndSession{Grace: int64(t.session.Grace)})
 	again := time.NewTicker(endAgain)
