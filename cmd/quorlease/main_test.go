@@ -27,6 +27,12 @@ func TestMain(m *testing.M) {
 type withoutLeaks struct{ m *testing.M }
 
 func (w withoutLeaks) Run() int {
+	remove, err := programFirst()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer remove()
 	code := w.m.Run()
 	if code != 0 {
 		return code
