@@ -23,7 +23,7 @@ func (m *Machine) applyAdjust(op *logv1.Adjust) (*logv1.Result, error) {
 	}
 	k := m.state.FindKey(lim.ID, op.GetKey())
 	if k == nil {
-		if full := m.noRoom(lim); full != "" {
+		if full := m.state.NoRoom(lim); full != "" {
 			return nil, refuse.Field("key", "%q: %s", check.Clip(op.GetKey()), full)
 		}
 		k = m.state.AddKey(lim, op.GetKey())
@@ -109,18 +109,4 @@ func (m *Machine) adjusted(op *logv1.Adjust) (lim *state.Limit, dimension int, e
 		return nil, 0, refuse.Field("dimension", "%q: limit %q does not count it", check.Clip(op.GetDimension()), lim.Name)
 	}
 	return lim, dimension, nil
-}
-
-// noRoom says why the limit can't have one more key; empty where it can. A limit
-// without keys can have its one in any case.
-func (m *Machine) noRoom(lim *state.Limit) string {
-	switch {
-	case !lim.Limit.GetKeyed():
-		return ""
-	case int64(lim.Keys()) >= lim.Limit.GetMaxKeys():
-		return fmt.Sprintf("limit %q has %d keys, at most %d", lim.Name, lim.Keys(), lim.Limit.GetMaxKeys())
-	case int64(m.state.Keys()) >= m.state.Caps.GetKeys():
-		return fmt.Sprintf("there are %d keys over all limits, at most %d", m.state.Keys(), m.state.Caps.GetKeys())
-	}
-	return ""
 }

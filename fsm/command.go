@@ -26,7 +26,7 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 	case *logv1.Operation_ReportRetries:
 		result, refused = m.applyReportRetries(kind.ReportRetries)
 	case *logv1.Operation_ReportAdmitted:
-		result, refused = m.applyReportAdmitted(kind.ReportAdmitted)
+		result, refused = m.admitted.Apply(kind.ReportAdmitted)
 	case *logv1.Operation_Feedback:
 		result, refused = m.feedback.Apply(kind.Feedback)
 	case *logv1.Operation_RollWindow:

@@ -11,7 +11,12 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/state"
 )
+
+// Report is what a session has reported to have admitted by itself. It must not
+// be changed.
+type Report = state.Report
 
 // Inspection is one key of one limit, for people.
 type Inspection struct {

@@ -4,6 +4,7 @@ import (
 	"io"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/admitted"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/effect"
@@ -18,6 +19,8 @@ import (
 type Machine struct {
 	state  *state.State
 	leases *lease.Book
+	// admitted is what clients admitted by themselves.
+	admitted *admitted.Book
 	// feedback is what providers said.
 	feedback *feedback.Book
 	// effects are those of the entry being applied, plan the acquire.
@@ -32,6 +35,7 @@ func New() *Machine { return working(state.New()) }
 func working(s *state.State) *Machine {
 	m := &Machine{state: s}
 	m.leases = lease.New(s, &m.effects)
+	m.admitted = admitted.New(s, &m.effects)
 	m.feedback = feedback.New(s, &m.effects)
 	return m
 }

@@ -17,8 +17,7 @@ const (
 	maxReason = 512
 	maxHeld   = int64(time.Hour)
 	maxSlices = 8192
-	// maxAdmitted bounds the counts of one report, maxReportsShown an Inspection.
-	maxAdmitted     = 64
+	// maxReportsShown bounds an Inspection.
 	maxReportsShown = 100
 )
 

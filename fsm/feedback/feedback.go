@@ -53,7 +53,7 @@ func (b *Book) apply(lim *state.Limit, client string, s *logv1.Signal) *logv1.Co
 	}
 	k := b.state.FindKey(lim.ID, s.GetKey())
 	if k == nil {
-		if !b.room(lim) {
+		if b.state.NoRoom(lim) != "" {
 			return &logv1.Controlled{Gone: true}
 		}
 		k = b.state.AddKey(lim, s.GetKey())
@@ -91,12 +91,6 @@ func (b *Book) live(lim *state.Limit, k *state.Key) *state.Key {
 		k.Held(i).Bucket.Advance(v.Dimensions[i].Shape, b.state.Now)
 	}
 	return k
-}
-
-// room says whether the limit can have one more key.
-func (b *Book) room(lim *state.Limit) bool {
-	return !lim.Limit.GetKeyed() ||
-		int64(lim.Keys()) < lim.Limit.GetMaxKeys() && int64(b.state.Keys()) < b.state.Caps.GetKeys()
 }
 
 // lower takes out of the key's buckets what the provider says is not there. A

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"fmt"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/digest"
@@ -220,4 +222,18 @@ func (s *State) SealKey(k *Key) {
 	k.digest = k.sum(v)
 	s.sum += k.digest
 	lim.keys.Set(k, int64(k.due(v)))
+}
+
+// NoRoom says why the limit can't have one more key; empty where it can. A limit
+// without keys can have its one in any case.
+func (s *State) NoRoom(lim *Limit) string {
+	switch {
+	case !lim.Limit.GetKeyed():
+		return ""
+	case int64(lim.Keys()) >= lim.Limit.GetMaxKeys():
+		return fmt.Sprintf("limit %q has %d keys, at most %d", lim.Name, lim.Keys(), lim.Limit.GetMaxKeys())
+	case int64(s.Keys()) >= s.Caps.GetKeys():
+		return fmt.Sprintf("there are %d keys over all limits, at most %d", s.Keys(), s.Caps.GetKeys())
+	}
+	return ""
 }

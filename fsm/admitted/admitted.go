@@ -1,4 +1,6 @@
-package fsm
+// Package admitted books what clients admitted by themselves while nobody answered.
+// It is pure, and works on a state that it is given.
+package admitted
 
 import (
 	"fmt"
@@ -13,29 +15,38 @@ import (
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
-// Report is what a session has reported to have admitted by itself. It must not
-// be changed.
-type Report = state.Report
+// maxCounts bounds the counts of one report.
+const maxCounts = 64
 
-// applyReportAdmitted books what a client admitted by itself while nobody
-// answered. A count is the session's total so far: only what is above the
-// highest one is booked, so that a report that comes twice, late, out of order or
-// not at all does no harm (T35).
-func (m *Machine) applyReportAdmitted(op *logv1.ReportAdmitted) (*logv1.Result, error) {
-	ids, err := m.checkAdmitted(op)
+// Book works on the reports of a state. One goroutine calls it, that which applies
+// entries.
+type Book struct {
+	state   *state.State
+	effects *effect.List
+}
+
+// New is the book of a state; what happens is added to effects.
+func New(s *state.State, effects *effect.List) *Book { return &Book{s, effects} }
+
+// Apply books what a client admitted by itself while nobody answered. A count is the
+// session's total so far: only what is above the highest one is booked, so that a
+// report that comes twice, late, out of order or not at all does no harm (T35). The
+// error is a *refuse.Refused.
+func (b *Book) Apply(op *logv1.ReportAdmitted) (*logv1.Result, error) {
+	ids, err := b.check(op)
 	if err != nil {
 		return nil, err
 	}
 	answer := &logv1.AdmittedResult{Bookings: make([]*logv1.Booking, len(ids))}
 	for i, c := range op.GetCounts() {
-		answer.Bookings[i] = m.book(ids[i], op.GetClient(), c.GetTokens())
+		answer.Bookings[i] = b.book(ids[i], op.GetClient(), c.GetTokens())
 	}
 	return &logv1.Result{Kind: &logv1.Result_Admitted{Admitted: answer}}, nil
 }
 
-// checkAdmitted looks at all of a report before any of it is booked. Where there
-// is no room to remember it nothing is: booked twice would be worse than late.
-func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]record.ReportID, error) {
+// check looks at all of a report before any of it is booked. Where there is no room
+// to remember it nothing is: booked twice would be worse than late.
+func (b *Book) check(op *logv1.ReportAdmitted) ([]record.ReportID, error) {
 	if n := len(op.GetSession()); n != len(record.SessionID{}) {
 		return nil, refuse.Field("session", "%d bytes: must be %d", n, len(record.SessionID{}))
 	}
@@ -45,8 +56,8 @@ func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]record.ReportID, er
 	if err := refuse.Text("client", op.GetClient(), 0, check.MaxText); err != nil {
 		return nil, err
 	}
-	if n := len(op.GetCounts()); n < 1 || n > maxAdmitted {
-		return nil, refuse.Field("counts", "%d: must be from 1 to %d", n, maxAdmitted)
+	if n := len(op.GetCounts()); n < 1 || n > maxCounts {
+		return nil, refuse.Field("counts", "%d: must be from 1 to %d", n, maxCounts)
 	}
 	ids, fresh := make([]record.ReportID, 0, len(op.GetCounts())), 0
 	for i, c := range op.GetCounts() {
@@ -62,22 +73,22 @@ func (m *Machine) checkAdmitted(op *logv1.ReportAdmitted) ([]record.ReportID, er
 				"%q of limit %q: is there twice", id.Dimension, id.Limit)
 		}
 		ids = append(ids, id)
-		if lim, _, _ := m.countedBy(id); lim != nil && !m.state.Remembers(id) {
+		if lim, _, _ := b.counted(id); lim != nil && !b.state.Remembers(id) {
 			fresh++
 		}
 	}
-	if n := m.state.Reports(); n+fresh > state.MaxReports {
+	if n := b.state.Reports(); n+fresh > state.MaxReports {
 		return nil, refuse.For(logv1.Refusal_CAUSE_REPORT_LIMIT, "counts",
 			"%d more: %d reports are remembered, at most %d", fresh, n, state.MaxReports)
 	}
 	return ids, nil
 }
 
-// countedBy finds limit, dimension and class of a count; nil where they are gone. The
+// counted finds limit, dimension and class of a count; nil where they are gone. The
 // dimension is -1 where no bucket counts: the limit is unlimited, off, or of slots,
 // which nobody holds by now.
-func (m *Machine) countedBy(id record.ReportID) (lim *state.Limit, dimension, class int) {
-	lim = m.state.FindLimit(id.Limit)
+func (b *Book) counted(id record.ReportID) (lim *state.Limit, dimension, class int) {
+	lim = b.state.FindLimit(id.Limit)
 	switch {
 	case lim == nil || !lim.Live() || check.WrongKey(lim.Limit.GetKeyed(), id.Key) != "":
 		return nil, 0, 0
@@ -97,35 +108,35 @@ func (m *Machine) countedBy(id record.ReportID) (lim *state.Limit, dimension, cl
 }
 
 // book takes what is new from the bucket: what the class can take, then debt.
-func (m *Machine) book(id record.ReportID, client string, tokens int64) *logv1.Booking {
-	lim, dimension, class := m.countedBy(id)
+func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Booking {
+	lim, dimension, class := b.counted(id)
 	if lim == nil {
 		return &logv1.Booking{Gone: true}
 	}
-	extra := tokens - m.state.Reported(id)
+	extra := tokens - b.state.Reported(id)
 	if extra <= 0 {
 		return &logv1.Booking{}
 	}
 	booking := &logv1.Booking{Tokens: extra}
 	if dimension >= 0 {
-		k := m.state.FindKey(lim.ID, id.Key)
+		k := b.state.FindKey(lim.ID, id.Key)
 		if k == nil {
-			if m.noRoom(lim) != "" || lim.TooMany(client, 1) {
+			if b.state.NoRoom(lim) != "" || lim.TooMany(client, 1) {
 				return &logv1.Booking{Gone: true}
 			}
-			k = m.state.AddKeyFor(lim, id.Key, client)
+			k = b.state.AddKeyFor(lim, id.Key, client)
 		}
-		k = m.state.ChangeKey(lim, k)
-		b, shape := &k.Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape
-		b.Advance(shape, m.state.Now)
-		owed := b.Debt(shape, class)
-		booking.WrittenOff = b.Excess(shape, class, extra)
-		booking.Debt = min(b.Debt(shape, class)-owed, extra-booking.GetWrittenOff())
-		quota.Warn(&m.effects, lim, k, dimension, client)
+		k = b.state.ChangeKey(lim, k)
+		one, shape := &k.Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape
+		one.Advance(shape, b.state.Now)
+		owed := one.Debt(shape, class)
+		booking.WrittenOff = one.Excess(shape, class, extra)
+		booking.Debt = min(one.Debt(shape, class)-owed, extra-booking.GetWrittenOff())
+		quota.Warn(b.effects, lim, k, dimension, client)
 	}
-	m.state.SetReported(id, client, tokens)
+	b.state.SetReported(id, client, tokens)
 	if beyond := booking.GetWrittenOff(); beyond > 0 {
-		m.effects.Add(effect.Effect{
+		b.effects.Add(effect.Effect{
 			Kind: effect.DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client,
 			Value: fmt.Sprint(beyond),
 			Text:  fmt.Sprintf("%d admitted without the authority: %d tokens are beyond the debt allowed", extra, beyond),
