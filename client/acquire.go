@@ -6,6 +6,7 @@ import (
 	"time"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/lesson"
 )
@@ -30,7 +31,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 		r.LeaseID = newID()
 	}
 	switch {
-	case c.stopped.Load():
+	case c.authority.Stopped():
 		return nil, ErrClosed
 	case errors.Is(ctx.Err(), context.Canceled):
 		return nil, ctx.Err()
@@ -45,7 +46,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	}
 	bounded, cancel := c.bounded(ctx)
 	defer cancel()
-	answer, err := c.ask(bounded, c.question(&r))
+	answer, err := c.authority.Ask(bounded, c.question(&r))
 	if err == nil {
 		response := answer.GetAcquire()
 		c.learn(&r, response)
@@ -54,7 +55,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	unanswered := errors.Is(err, ErrUnanswered)
 	// Whoever left may ask again under an id of its own (G4).
 	if r.Track && unanswered || drawn && ctx.Err() != nil {
-		c.abandon(r.LeaseID)
+		c.authority.Abandon(r.LeaseID)
 	}
 	if unanswered {
 		return c.count(c.decide(&r)), nil
@@ -68,13 +69,11 @@ func (c *Client) notePatience(ctx context.Context, now time.Time) {
 	if deadline, ok := ctx.Deadline(); ok {
 		budget = deadline.Sub(now)
 	}
-	if budget >= fairDeadline {
-		c.patience.Note(now, budget)
-	}
+	c.authority.Note(now, budget)
 }
 
 // question is the request as it is asked.
-func (c *Client) question(r *Request) *question {
+func (c *Client) question(r *Request) *authority.Question {
 	request := &quorleasev1.AcquireRequest{
 		LeaseId: r.LeaseID, Client: r.Client, Class: r.Class, Attempt: r.Attempt, Track: r.Track,
 		Charges: encodeCharges(r.Charges),
@@ -83,7 +82,7 @@ func (c *Client) question(r *Request) *question {
 		request.KnownRevision = &revision
 	}
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
-	return &question{message: message, safe: r.Track || !c.config.OnceOnly}
+	return &authority.Question{Message: message, Safe: r.Track || !c.config.OnceOnly}
 }
 
 func localCharges(charges []Charge) []failopen.Charge {
@@ -136,6 +135,6 @@ func (c *Client) keep(client string, news *quorleasev1.Fallbacks) {
 	// What can't be used is left out, and what was known of it stays: a newer node
 	// may say things that this client does not understand.
 	if c.machine.Learn(time.Now(), lesson.Of(client, news)) == nil {
-		c.learnt.Store(true)
+		c.authority.Learnt()
 	}
 }

@@ -5,52 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quorlease/quorlease/client/alert"
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/clock"
 	"github.com/quorlease/quorlease/client/failopen"
-	"github.com/quorlease/quorlease/client/incident"
 	"github.com/quorlease/quorlease/client/members"
-	"github.com/quorlease/quorlease/client/patience"
 	"github.com/quorlease/quorlease/client/report"
 	"github.com/quorlease/quorlease/client/session"
 )
 
 // ErrClosed: the client was closed.
-var ErrClosed = errors.New("client closed")
+var ErrClosed = authority.ErrClosed
+
+// ErrUnanswered: no node has answered in time. What was asked may have happened
+// or not; where it has a lease id it may be repeated as it is (G4).
+var ErrUnanswered = authority.ErrUnanswered
 
 // Client asks an authority and decides where it does not answer. It is safe for
 // concurrent use. Make one for a process, with New.
 type Client struct {
 	config    Config
 	sessionID string
-	members   *members.Members
+	authority *authority.Authority
 	machine   *failopen.Machine
 	notifier  *alert.Notifier
 	clock     *clock.Clock
-
-	// learnt is set once the authority has said what to do without it.
-	learnt atomic.Bool
-	// patience is how long callers wait: an answer that takes longer than the most
-	// patient one would wait is none (see probe).
-	patience patience.Longest
-	// alarm says when somebody is told of an incident; its lock orders what the
-	// machine says.
-	alarm struct {
-		sync.Mutex
-		incident.Alarm
-	}
-	reporter *report.Reporter
-	// abandoned are ids of leases to be given back.
-	abandoned chan string
-	// doubt wakes the prober; it holds one wish.
-	doubt chan struct{}
+	reporter  *report.Reporter
 
 	decided [Local + 1]decided
 
-	stopped atomic.Bool
 	stop    context.CancelFunc
 	joined  sync.WaitGroup
 	closing sync.Once
@@ -74,21 +59,20 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client configuration: %w", err)
 	}
-	c := &Client{
-		config: config, sessionID: newID(), machine: machine, clock: clock.New(),
-		doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
-	}
+	c := &Client{config: config, sessionID: newID(), machine: machine, clock: clock.New()}
 	c.mu.limiters = make(map[*Limiter]struct{})
-	c.members, err = members.New(c.membersConfig())
-	if err != nil {
-		return nil, fmt.Errorf("client configuration: %w", err)
-	}
-	c.reporter = report.New(machine, c.members, session.Hello{Client: config.Client, SessionID: c.sessionID}, newID)
 	c.notifier = alert.New(alert.Config{Sinks: config.Alerts, OnFailure: c.undelivered})
+	c.authority, err = authority.New(authority.Config{
+		Members: c.membersConfig(), Machine: machine, Notify: c.notifier.Notify, Over: func() { c.reporter.Owe() },
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("client configuration: %w", err), c.notifier.Close(context.Background()))
+	}
+	who := session.Hello{Client: config.Client, SessionID: c.sessionID}
+	c.reporter = report.New(machine, c.authority.Members(), who, newID)
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
-	c.joined.Go(func() { c.probe(ctx) })
-	c.joined.Go(func() { c.giveBack(ctx) })
+	c.joined.Go(func() { c.authority.Run(ctx) })
 	c.joined.Go(func() { c.reporter.Run(ctx) })
 	return c, nil
 }
@@ -97,12 +81,6 @@ func (c *Client) membersConfig() members.Config {
 	m := members.DefaultConfig()
 	m.Endpoints, m.Dial, m.Credentials = c.config.Endpoints, c.config.Dial, c.config.Credentials
 	m.Client, m.SessionID = c.config.Client, c.sessionID
-	// An idle client, too, is to find out that the authority is lost.
-	m.Changed = func(s members.State) {
-		if s.Reach == members.Unreachable || s.Reach == members.Leaderless {
-			wake(c.doubt)
-		}
-	}
 	return m
 }
 
@@ -126,13 +104,13 @@ func (c *Client) Close() error {
 		within, cancel := context.WithTimeout(context.Background(), c.config.CloseWithin)
 		defer cancel()
 		c.closeLimiters(within)
-		c.stopped.Store(true)
+		c.authority.Stop()
 		c.stop()
 		c.joined.Wait()
 		if !c.machine.Away() {
 			c.reporter.Once(within)
 		}
-		c.failure = errors.Join(c.members.Close(), c.notifier.Close(within))
+		c.failure = errors.Join(c.authority.Close(), c.notifier.Close(within))
 	})
 	return c.failure
 }
@@ -154,17 +132,5 @@ func wake(wish chan struct{}) {
 	select {
 	case wish <- struct{}{}:
 	default:
-	}
-}
-
-// pause waits d, or until ctx ends; false then.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

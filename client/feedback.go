@@ -12,10 +12,10 @@ import (
 // three seconds. Others may have told the same: that does no harm. An error means
 // that nobody may have heard of it.
 func (c *Client) Feedback(ctx context.Context, answers ...feedback.Answer) ([]feedback.Controlled, error) {
-	if c.stopped.Load() {
+	if c.authority.Stopped() {
 		return nil, ErrClosed
 	}
-	done, err := feedback.Tell(ctx, c.members, c.config.Client, answers)
+	done, err := feedback.Tell(ctx, c.authority.Members(), c.config.Client, answers)
 	if err != nil {
 		return nil, fmt.Errorf("tell what a provider answered: %w", err)
 	}

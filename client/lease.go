@@ -7,6 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/block"
 )
 
@@ -142,7 +143,7 @@ func (c *Client) Peek(ctx context.Context, class string, charges ...Charge) (*De
 func (c *Client) operate(ctx context.Context, item *quorleasev1.RequestItem) (*quorleasev1.ResponseItem, error) {
 	bounded, cancel := c.bounded(ctx)
 	defer cancel()
-	return c.ask(bounded, &question{message: item, safe: true})
+	return c.authority.Ask(bounded, &authority.Question{Message: item, Safe: true})
 }
 
 func localSettlement(state string) *Settlement { return &Settlement{State: state, Local: true} }

@@ -148,7 +148,7 @@ func (c *Client) Limiter(config LimiterConfig) (*Limiter, error) {
 	l.stop = cancel
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopped.Load() || c.mu.limiters == nil {
+	if c.authority.Stopped() || c.mu.limiters == nil {
 		cancel()
 		return nil, ErrClosed
 	}

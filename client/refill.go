@@ -3,10 +3,10 @@ package client
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/block"
 	"github.com/quorlease/quorlease/client/failopen"
 )
@@ -162,9 +162,9 @@ func (l *Limiter) fetch(ctx context.Context) {
 		// Callers have their own patience; a block is worth waiting for.
 		bounded, cancel := context.WithTimeout(ctx, max(l.client.config.Deadline, fetchPatience))
 		asking := l.client.question(&q.request)
-		answer, err := l.client.ask(bounded, asking)
+		answer, err := l.client.authority.Ask(bounded, asking)
 		cancel()
-		q.again = q.again || err != nil || asking.asked > 0
+		q.again = q.again || err != nil || asking.Repeated()
 		if err != nil {
 			l.failed(err)
 			return
@@ -359,7 +359,7 @@ func (l *Limiter) failed(err error) {
 	}
 	if errors.Is(err, ErrUnanswered) {
 		l.mu.Lock()
-		l.mu.quiet, l.mu.failure = now+electionPause/2+rand.N(electionPause), nil
+		l.mu.quiet, l.mu.failure = now+authority.ElectionPause(), nil
 		l.mu.Unlock()
 		l.abandon()
 		return

@@ -32,7 +32,7 @@ func (c *Client) Status() Status {
 	return Status{
 		State: state, FailOpen: state == failopen.Away || state == failopen.Recovering,
 		Incident: c.machine.Summary(time.Now()), Admitted: c.machine.Totals(),
-		Endpoints: c.members.All(), SessionID: c.reporter.ID(),
+		Endpoints: c.authority.Members().All(), SessionID: c.reporter.ID(),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/block"
 )
 
@@ -202,7 +203,7 @@ func (l *Limiter) WaitN(ctx context.Context, n int) error {
 		if never || tooLate(ctx, wait) {
 			return &DeniedError{o.denial}
 		}
-		if !pause(ctx, wait) {
+		if !authority.Pause(ctx, wait) {
 			return ctx.Err()
 		}
 	}

@@ -1,4 +1,4 @@
-package client
+package authority
 
 import (
 	"context"
@@ -24,22 +24,22 @@ const (
 // probe asks the authority for as long as there is doubt about it: it finds out
 // that it is lost although nobody calls any more, and that it is back although
 // nobody waits for it (G8).
-func (c *Client) probe(ctx context.Context) {
+func (a *Authority) probe(ctx context.Context) {
 	for {
 		select {
-		case <-c.doubt:
+		case <-a.doubt:
 		case <-ctx.Done():
 			return
 		}
 		wait := probeMin
-		for first := true; first || c.machine.State() != failopen.Healthy; first = false {
-			if c.probeOnce(ctx) {
+		for first := true; first || a.machine.State() != failopen.Healthy; first = false {
+			if a.probeOnce(ctx) {
 				wait = probeMin
 			} else {
 				wait = min(wait*3/2, probeMax)
 			}
 			// A quarter more or less, so that many clients do not ask in step.
-			if !pause(ctx, wait*3/4+rand.N(wait/2)) {
+			if !Pause(ctx, wait*3/4+rand.N(wait/2)) {
 				return
 			}
 		}
@@ -49,18 +49,18 @@ func (c *Client) probe(ctx context.Context) {
 // probeOnce asks once. It settles a lease that does not exist: that takes a
 // committed entry, as a grant does, and changes nothing. A node that merely
 // answers, from memory, would be no proof.
-func (c *Client) probeOnce(ctx context.Context) bool {
+func (a *Authority) probeOnce(ctx context.Context) bool {
 	within := probePatience
 	// Who answers more slowly than callers wait is away for them, and must not look
 	// as if it were back (A20).
-	if known := c.patience.Of(time.Now()); known > 0 {
+	if known := a.patience.Of(time.Now()); known > 0 {
 		within = min(within, known)
 	}
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Settle{
-		Settle: &quorleasev1.SettleRequest{LeaseId: c.sessionID},
+		Settle: &quorleasev1.SettleRequest{LeaseId: a.config.Members.SessionID},
 	}}
-	_, err := c.ask(bounded, &question{message: message, patient: true})
+	_, err := a.Ask(bounded, &Question{Message: message, patient: true})
 	return !errors.Is(err, ErrUnanswered) && !errors.Is(err, ErrClosed) && ctx.Err() == nil
 }

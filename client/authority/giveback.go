@@ -1,4 +1,4 @@
-package client
+package authority
 
 import (
 	"context"
@@ -18,38 +18,38 @@ const (
 	giveBackTries = 3
 )
 
-// abandon sees to it that a tracked lease which nobody will use is given back, if
+// Abandon sees to it that a tracked lease which nobody will use is given back, if
 // it was granted at all: its caller left, or was answered by this client itself. A
 // release that overtakes its acquire is remembered and refuses it (T23).
-func (c *Client) abandon(id string) {
+func (a *Authority) Abandon(id string) {
 	select {
-	case c.abandoned <- id:
+	case a.abandoned <- id:
 	default:
 	}
 }
 
 // giveBack releases what was abandoned, one after the other.
-func (c *Client) giveBack(ctx context.Context) {
+func (a *Authority) giveBack(ctx context.Context) {
 	for {
 		select {
-		case id := <-c.abandoned:
-			c.giveBackOne(ctx, id)
+		case id := <-a.abandoned:
+			a.giveBackOne(ctx, id)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (c *Client) giveBackOne(ctx context.Context, id string) {
+func (a *Authority) giveBackOne(ctx context.Context, id string) {
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Release{
-		Release: &quorleasev1.ReleaseRequest{LeaseId: id, Client: c.config.Client},
+		Release: &quorleasev1.ReleaseRequest{LeaseId: id, Client: a.config.Members.Client},
 	}}
 	for range giveBackTries {
 		bounded, cancel := context.WithTimeout(ctx, givingBack)
-		_, err := c.ask(bounded, &question{message: message, safe: true, patient: true})
+		_, err := a.Ask(bounded, &Question{Message: message, Safe: true, patient: true})
 		cancel()
 		// Whatever was answered, it is dealt with: what was not granted is not found.
-		if !errors.Is(err, ErrUnanswered) || !pause(ctx, givingBack) {
+		if !errors.Is(err, ErrUnanswered) || !Pause(ctx, givingBack) {
 			return
 		}
 	}

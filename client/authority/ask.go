@@ -1,0 +1,178 @@
+package authority
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/session"
+)
+
+const (
+	// electionPause is about how long to wait before asking again in an election:
+	// from a half of it to one and a half.
+	electionPause = 50 * time.Millisecond
+	// partMin is the least that one node gets of a deadline.
+	partMin = 20 * time.Millisecond
+	// atOnceMax is how often another node is asked without a pause.
+	atOnceMax = 3
+	// fairDeadline is the shortest deadline that says something about the authority
+	// when it passes, rather than about the caller.
+	fairDeadline = 50 * time.Millisecond
+)
+
+// ErrClosed: the client was closed.
+var ErrClosed = errors.New("client closed")
+
+// ErrUnanswered: no node has answered in time. What was asked may have happened
+// or not; where it has a lease id it may be repeated as it is (G4).
+var ErrUnanswered = errors.New("unanswered")
+
+// Question is one operation, as often as it has to be asked. It is not for
+// concurrent use.
+type Question struct {
+	// Message carries the operation; every asking wraps it anew.
+	Message *quorleasev1.RequestItem
+	// Safe: to repeat it has the effect of one, whatever became of it (G4).
+	Safe bool
+	// WaitsUntil is until when an acquire may wait in the authority's queue. Zero:
+	// not at all.
+	WaitsUntil time.Time
+
+	// patient: go on although the client is away, as probes do.
+	patient bool
+	// asked is how often it was asked in vain.
+	asked int
+	// refused are the nodes that see no majority; lost: all of them, or one was
+	// asked twice because nobody else is left.
+	refused map[string]bool
+	lost    bool
+	// heard: a signal was observed that explains why nobody answers.
+	heard bool
+}
+
+// Repeated says whether it was asked more than once.
+func (q *Question) Repeated() bool { return q.asked > 0 }
+
+// Ask asks until there is an answer, as long as ctx lasts. The error is
+// ErrUnanswered, ErrClosed, ctx's where its caller left, or what the authority
+// answered.
+func (a *Authority) Ask(ctx context.Context, q *Question) (*quorleasev1.ResponseItem, error) {
+	began := time.Now()
+	for {
+		if a.stopped.Load() {
+			return nil, ErrClosed
+		}
+		if !q.patient && a.machine.Away() {
+			return nil, fmt.Errorf("%w: the client is away", ErrUnanswered)
+		}
+		answer, err := a.askOne(ctx, q)
+		if err == nil {
+			a.observe(began, failopen.Answered)
+			return answer, nil
+		}
+		step := a.judge(q, err)
+		if step == finish {
+			return nil, err
+		}
+		q.rest(ctx, step)
+		if ctx.Err() != nil || step == giveUp {
+			return nil, a.unanswered(ctx, q, began, err)
+		}
+	}
+}
+
+// ElectionPause is about how long to wait before asking again while nobody answers.
+func ElectionPause() time.Duration { return electionPause/2 + rand.N(electionPause) }
+
+// rest keeps a question from being asked in a tight loop, whatever goes wrong.
+func (q *Question) rest(ctx context.Context, step next) {
+	q.asked++
+	if step == later || step == again && q.asked > atOnceMax {
+		Pause(ctx, ElectionPause())
+	}
+}
+
+// unanswered is the end of a question that nobody answered.
+func (a *Authority) unanswered(ctx context.Context, q *Question, began time.Time, cause error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ctx.Err()
+	}
+	if !q.heard && ctx.Err() != nil {
+		a.slow(ctx, began)
+	}
+	return fmt.Errorf("%w: %w", ErrUnanswered, cause)
+}
+
+// slow takes in that the deadline passed of a call that began at began. One that
+// was too short to tell is left to the prober.
+func (a *Authority) slow(ctx context.Context, began time.Time) {
+	if deadline, _ := ctx.Deadline(); deadline.Sub(began) < fairDeadline {
+		wake(a.doubt)
+		return
+	}
+	a.observe(began, failopen.Slow)
+}
+
+// askOne asks one node, within its part of the deadline.
+func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.ResponseItem, error) {
+	s, node, err := a.members.Session(ctx)
+	if err != nil {
+		return nil, err
+	}
+	part, cancel := a.part(ctx, q)
+	defer cancel()
+	began := time.Now()
+	item := q.item(began)
+	answer, err := s.Do(part, item)
+	if err == nil && !answers(answer, item) {
+		answer, err = nil, errNonsense
+	}
+	if err != nil && isFair(ctx, began) {
+		a.members.Failed(node, err)
+	}
+	if session.Reason(err) == "NO_QUORUM" {
+		q.minority(node)
+	}
+	return answer, err
+}
+
+// isFair says whether what became of a question can be held against a node: not
+// when its caller left, or was in too much of a hurry.
+func isFair(ctx context.Context, began time.Time) bool {
+	return ctx.Err() == nil ||
+		errors.Is(ctx.Err(), context.DeadlineExceeded) && time.Since(began) >= fairDeadline
+}
+
+// item is the question as it is asked at now. What it may wait is what is left of
+// that.
+func (q *Question) item(now time.Time) *quorleasev1.RequestItem {
+	acquire := q.Message.GetAcquire()
+	if acquire == nil || q.WaitsUntil.IsZero() {
+		return &quorleasev1.RequestItem{Operation: q.Message.GetOperation()}
+	}
+	// A session may still read what was asked before.
+	acquire = proto.CloneOf(acquire)
+	acquire.MaxWait = durationpb.New(max(0, q.WaitsUntil.Sub(now)))
+	return &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: acquire}}
+}
+
+// part gives a hung node half of the time that is left, so that there is enough
+// for another one. A question that must not be asked twice has all of it. What
+// waits in a queue is no hung node's doing: it has half of what is left after that.
+func (a *Authority) part(ctx context.Context, q *Question) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok || !q.Safe || len(a.members.All()) < 2 {
+		return ctx, func() {}
+	}
+	now := time.Now()
+	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
+	return context.WithTimeout(ctx, waits+max((deadline.Sub(now)-waits)/2, partMin))
+}
