@@ -55,6 +55,7 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 		p.node.budgets.Finished(acquire, &p.ruling, result.GetAcquire(), MayHaveHappened(err))
 		if decided := result.GetAcquire(); decided != nil {
 			p.node.metrics.Decided(acquire, decided, time.Since(p.arrived))
+			p.node.audit.Decided(acquire, p.Attempt, decided)
 		}
 	}
 	p.Done(result, err)

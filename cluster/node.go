@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/audit"
 	"github.com/quorlease/quorlease/cluster/budget"
 	"github.com/quorlease/quorlease/cluster/calendar"
 	"github.com/quorlease/quorlease/cluster/calm"
@@ -66,6 +67,7 @@ type Node struct {
 
 	clock     *clock.Clock
 	metrics   *metrics.Set
+	audit     *audit.Log
 	events    *events.Ring
 	fsm       *raftFSM
 	budgets   *budget.Office
@@ -128,7 +130,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	n := newNode(c)
 	for _, step := range []func() error{
 		func() error { return n.bindPeer(ctx) },
-		n.openIdentity, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
+		n.openIdentity, n.openAudit, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
 		n.openProber, n.openForming, n.openMetrics, n.openServer,
 	} {
 		if err := step(); err != nil {
@@ -197,6 +199,15 @@ func (n *Node) openIdentity() error {
 	n.fsm.desk = retries.NewDesk(dir.RaftID())
 	n.budgets = n.newBudgets(n.fsm.desk)
 	return nil
+}
+
+// openAudit opens the file of decisions, before anything is decided.
+func (n *Node) openAudit() (err error) {
+	n.audit, err = audit.Open(audit.Config{
+		Path: n.config.Audit, Bytes: n.config.AuditBytes, Keep: n.config.AuditKeep,
+		Node: n.config.ID, Metrics: n.metrics, Events: n.events, Logger: n.logger.Named("audit"),
+	})
+	return err
 }
 
 // bindPeer takes the peer port, before anything is written.

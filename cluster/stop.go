@@ -84,7 +84,8 @@ func (n *Node) noteClose(err error) {
 //  4. raft is told to stop; its transport and every connection are closed before
 //     waiting for it, because a silent peer would hold it (R40).
 //  5. The goroutines that waited for raft.
-//  6. The stores, and last the lock on the data directory.
+//  6. The stores, then the lock on the data directory, and last the audit file,
+//     whose disk may hang.
 func (n *Node) release() {
 	n.door.Close(ErrClosed)
 	if n.raft != nil && n.Err() == nil {
@@ -113,6 +114,7 @@ func (n *Node) release() {
 	if n.identity != nil {
 		n.noteClose(wrap("release data directory", n.identity.Close()))
 	}
+	n.noteClose(n.audit.Close())
 }
 
 // stragglers is how long to wait for goroutines that wait for raft after raft

@@ -73,6 +73,13 @@ type Config struct {
 	// together, MaxQueuedPerClient those of one client.
 	MaxQueued, MaxQueuedPerClient int
 
+	// Audit is a file that gets one line of JSON for each decision on an acquire that
+	// came in here, off the decision path. Empty: none. AuditBytes is how long it
+	// gets before it is renamed, AuditKeep how many old ones stay beside it.
+	Audit      string
+	AuditBytes int64
+	AuditKeep  int
+
 	// Insecure permits plaintext to and from addresses beyond loopback.
 	Insecure bool
 	// Caps bound the state of the cluster that this node forms. Nil: the state
@@ -110,6 +117,8 @@ func Default() Config {
 		MaxWait:           10 * time.Second,
 
 		MaxQueued: 100_000, MaxQueuedPerClient: 20_000,
+
+		AuditBytes: 64 << 20, AuditKeep: 4,
 	}
 }
 
@@ -150,6 +159,8 @@ func (c *Config) Validate() error {
 		{"MaxWait", int64(c.MaxWait)},
 		{"MaxQueued", int64(c.MaxQueued)},
 		{"MaxQueuedPerClient", int64(c.MaxQueuedPerClient)},
+		{"--audit-bytes", c.AuditBytes},
+		{"--audit-keep", int64(c.AuditKeep)},
 	} {
 		if f.value < 1 {
 			bad("%s %d: must be at least 1", f.name, f.value)

@@ -32,6 +32,7 @@ const (
 	DiskLow         Kind = "DiskLow"
 	DiskStalled     Kind = "DiskStalled"
 	ClockSkew       Kind = "ClockSkew"
+	AuditDropped    Kind = "AuditDropped"
 
 	ClientRetryWarning Kind = "ClientRetryWarning"
 	ClientOverBudget   Kind = "ClientOverBudget"

@@ -17,7 +17,7 @@ import (
 )
 
 // Set is the node's own figures. It counts whether or not anybody
-// registered it. Safe for concurrent use, but for Gauge and Register.
+// registered it. Safe for concurrent use, but for Gauge, Counter and Register.
 type Set struct {
 	decisions  *prometheus.CounterVec
 	seconds    *prometheus.HistogramVec
@@ -78,6 +78,12 @@ func New() *Set {
 // Gauge adds a figure that is read when somebody asks.
 func (m *Set) Gauge(name, help string, read func() float64) {
 	m.collectors = append(m.collectors, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Counter adds a count that is read when somebody asks.
+func (m *Set) Counter(name, help string, read func() uint64) {
+	m.collectors = append(m.collectors, prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+		func() float64 { return float64(read()) }))
 }
 
 // Register hands everything to r, raft's and the log store's own figures too.

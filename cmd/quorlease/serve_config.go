@@ -59,6 +59,10 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 		"free `bytes` of the disk below which nothing more is proposed; 0 is 5 %, at least 1 GiB on a large disk")
 	flags.DurationVar(&o.grace, "session-grace", server.DefaultConfig().SessionGrace,
 		"how long the slots of a client's session stay taken when it has ended")
+	flags.StringVar(&n.Audit, "audit", "",
+		"a `file` that gets one line of JSON for each decision on an acquire that came in here; none without")
+	flags.Int64Var(&n.AuditBytes, "audit-bytes", n.AuditBytes, "rename the audit file before it has more `bytes`")
+	flags.IntVar(&n.AuditKeep, "audit-keep", n.AuditKeep, "how `many` renamed audit files stay: FILE.1 is the newest")
 	flags.StringVar(&o.logLevel, "log-level", "info", "what to log: trace, debug, info, warn or error")
 	flags.BoolVar(&o.logJSON, "log-json", false, "log one JSON object a line")
 	o.alerts.Define(flags)
@@ -70,6 +74,8 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	setting.Range(flags, "trailing-logs", "1 up")
 	setting.Range(flags, "min-free-bytes", "0 up")
 	setting.Range(flags, "session-grace", "0s to 1h")
+	setting.Range(flags, "audit-bytes", "1 up")
+	setting.Range(flags, "audit-keep", "1 up")
 }
 
 // complete fills in what the command line did not say and checks everything

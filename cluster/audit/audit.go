@@ -1,0 +1,176 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/metrics"
+)
+
+const (
+	// queued is how many decisions wait for the file at most.
+	queued = 8192
+	// batchMost is how many bytes are written at once, one line more or less.
+	batchMost = 64 << 10
+	// quiet is how long nothing is said of drops after something was.
+	quiet = time.Minute
+)
+
+// Config says where decisions are written. Path, Bytes and Keep are the operator's.
+type Config struct {
+	// Path is the file; empty: nothing is written.
+	Path string
+	// Bytes is how long the file gets before it is renamed. At least 1.
+	Bytes int64
+	// Keep is how many old files stay beside it. At least 1.
+	Keep int
+
+	// Node is written into each line.
+	Node string
+	// Metrics, Events and Logger hear of what is lost.
+	Metrics *metrics.Set
+	Events  *events.Ring
+	Logger  hclog.Logger
+}
+
+// Log is the file. A nil Log records nothing. Safe for concurrent use.
+type Log struct {
+	config Config
+	to     rolling
+	queue  chan Decision
+	// stop is closed by Close, once.
+	stop    chan struct{}
+	closing sync.Once
+	writer  sync.WaitGroup
+	err     error
+
+	dropped, failed atomic.Uint64
+	// said is when a drop was last said, in nanoseconds of the wall clock.
+	said atomic.Int64
+	// failing: the last write failed. It belongs to the writer.
+	failing bool
+}
+
+// Open opens the file and begins to write; nil where there is no path. Close
+// releases it.
+func Open(c Config) (*Log, error) {
+	if c.Path == "" {
+		return nil, nil //nolint:nilnil // no file is no error, and a nil Log records nothing
+	}
+	return open(c, openFile)
+}
+
+func open(c Config, how func(string) (file, int64, error)) (*Log, error) {
+	l := &Log{
+		config: c, queue: make(chan Decision, queued), stop: make(chan struct{}),
+		to: rolling{path: c.Path, most: c.Bytes, keep: c.Keep, open: how},
+	}
+	if err := l.to.reopen(); err != nil {
+		return nil, err
+	}
+	c.Metrics.Counter("quorlease_audit_dropped_total",
+		"Decisions that are not in the audit file because its queue was full.", l.dropped.Load)
+	c.Metrics.Counter("quorlease_audit_failed_total",
+		"Decisions that are not in the audit file because it could not be written.", l.failed.Load)
+	l.writer.Go(l.run)
+	return l, nil
+}
+
+// Decided records the answer to an acquire. It never waits, and keeps nothing of
+// its arguments but texts.
+func (l *Log) Decided(op *logv1.Acquire, attempt uint32, result *logv1.AcquireResult) {
+	if l == nil {
+		return
+	}
+	d := of(op, attempt, result)
+	d.Time, d.Node = time.Now().UTC(), l.config.Node
+	select {
+	case l.queue <- d:
+	default:
+		l.drop(d.Time)
+	}
+}
+
+// drop counts, and says so once a minute at most.
+func (l *Log) drop(at time.Time) {
+	total := l.dropped.Add(1)
+	said := l.said.Load()
+	if said != 0 && at.UnixNano()-said < int64(quiet) || !l.said.CompareAndSwap(said, at.UnixNano()) {
+		return
+	}
+	l.config.Events.Publish(events.Event{
+		Kind: events.AuditDropped, Severity: events.Warning, Node: l.config.Node, Value: fmt.Sprint(total),
+		Text: fmt.Sprintf("%d decisions so far are not in the audit file: it is written too slowly", total),
+	})
+	l.config.Logger.Warn("audit file is written too slowly", "dropped", total)
+}
+
+// run writes what is queued until Close, and then the rest.
+func (l *Log) run() {
+	for {
+		select {
+		case d := <-l.queue:
+			l.batch(d)
+		case <-l.stop:
+			for {
+				select {
+				case d := <-l.queue:
+					l.batch(d)
+				default:
+					l.err = l.to.close()
+					return
+				}
+			}
+		}
+	}
+}
+
+// batch writes a decision and what is queued behind it, up to a bound.
+func (l *Log) batch(d Decision) {
+	var lines []byte
+	for n := uint64(1); ; n++ {
+		// Texts, numbers and a time: it can't fail.
+		line, _ := json.Marshal(d)
+		lines = append(append(lines, line...), '\n')
+		if len(lines) < batchMost {
+			select {
+			case d = <-l.queue:
+				continue
+			default:
+			}
+		}
+		l.wrote(n, l.to.write(lines))
+		return
+	}
+}
+
+// wrote counts what is lost with an error, and logs the first of a row of them.
+func (l *Log) wrote(n uint64, err error) {
+	if err == nil {
+		l.failing = false
+		return
+	}
+	l.failed.Add(n)
+	if !l.failing {
+		l.failing = true
+		l.config.Logger.Error("audit file can't be written: decisions go on without it", "err", err)
+	}
+}
+
+// Close writes what is queued and closes the file. It says what went wrong with
+// that. Whatever is decided afterwards is not written.
+func (l *Log) Close() error {
+	if l == nil {
+		return nil
+	}
+	l.closing.Do(func() { close(l.stop) })
+	l.writer.Wait()
+	return l.err
+}
