@@ -61,6 +61,9 @@ failover: ## What 20 leader kills and 3 restarts of everything cost, and that no
 	go run ./bench/figures failover
 	go run ./bench/figures restart
 
+middle: ## 50 leader kills in the middle of waiting, settling, pausing and a retry budget (ROUNDS=50, SEED=1)
+	go run ./bench/figures middle -rounds $(or $(ROUNDS),50) -seed $(or $(SEED),1)
+
 soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once (half an hour)
 	go run ./bench/soak
 
@@ -128,4 +131,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover middle lint lint-proto verify ci clean help

@@ -55,7 +55,9 @@ func modelLimits() []*quorleasev1.Limit {
 }
 
 // one asks for one token of a limit.
-func (g gateway) one(ctx context.Context, limit string, as *quorleasev1.AcquireRequest) (*quorleasev1.AcquireResponse, error) {
+func (g gateway) one(
+	ctx context.Context, limit string, as *quorleasev1.AcquireRequest,
+) (*quorleasev1.AcquireResponse, error) {
 	as.Charges = []*quorleasev1.Charge{{Limit: limit, Dimension: "requests", Amount: 1}}
 	return g.admission.Acquire(ctx, as)
 }
