@@ -185,8 +185,9 @@ func (r *run) kill(ctx context.Context, p *parts) (time.Duration, error) {
 	for {
 		if first, ok := p.settling.grantedAfter(killed); ok {
 			gap := first.Sub(killed)
-			fmt.Fprintf(r.config.Out, "kill %d amid %d settling, %d slots, %d waiting, %d reports, %d retries: grants again after %v\n",
-				r.result.Kills, under[0], under[1], under[2], under[3], under[4], gap.Round(time.Millisecond))
+			fmt.Fprintf(r.config.Out, "kill %d amid %d settling, %d slots, %d waiting, %d reports, %d retries: ",
+				r.result.Kills, under[0], under[1], under[2], under[3], under[4])
+			fmt.Fprintf(r.config.Out, "grants again after %v\n", gap.Round(time.Millisecond))
 			r.result.LongestGap = max(r.result.LongestGap, gap)
 			return gap, r.config.Nodes.Start(leader)
 		}
