@@ -27,8 +27,8 @@ type pausing struct {
 	crowd *crowd
 	key   string
 	under atomic.Int64
-	// hurry makes everybody report at once: it is closed just before the kill.
-	hurry chan struct{}
+	// hurry makes everybody report one key after the other, around the kill.
+	hurry atomic.Bool
 
 	mu   sync.Mutex
 	keys []paused // guarded by mu
@@ -40,17 +40,10 @@ func (p *pausing) run(ctx, calls context.Context) {
 	var workers sync.WaitGroup
 	for w := range 4 {
 		workers.Go(func() {
-			hurry := p.hurry
 			for i := 0; ctx.Err() == nil; i++ {
 				p.one(calls, fmt.Sprintf("%s-%d-%d", p.key, w, i), w+i)
-				timer := time.NewTimer(100 * time.Millisecond)
-				select {
-				case <-timer.C:
-				case <-hurry:
-					hurry = nil
-				case <-ctx.Done():
+				for ms := 0; ms < 100 && !p.hurry.Load() && pause(ctx, time.Millisecond); ms++ {
 				}
-				timer.Stop()
 			}
 		})
 	}

@@ -113,15 +113,13 @@ func begin(ctx, calls context.Context, c *crowd, round string) *parts {
 		settling: &settling{faults: f, crowd: c, key: round},
 		holding:  &holding{faults: f, crowd: c, key: round},
 		waiting:  &waiting{faults: f, crowd: c, key: round},
-		pausing:  &pausing{faults: f, crowd: c, key: round, hurry: make(chan struct{})},
+		pausing:  &pausing{faults: f, crowd: c, key: round},
 		storming: &storming{faults: f, crowd: c, client: stormClients + round},
 	}
-	for _, part := range []interface {
-		run(ctx, calls context.Context)
-	}{
-		p.settling, p.holding, p.waiting, p.pausing, p.storming,
+	for _, work := range []func(ctx, calls context.Context){
+		p.settling.run, p.holding.run, p.waiting.run, p.pausing.run, p.storming.run,
 	} {
-		p.loaded.Go(func() { part.run(ctx, calls) })
+		p.loaded.Go(func() { work(ctx, calls) })
 	}
 	return p
 }
@@ -166,11 +164,11 @@ func (r *run) kill(ctx context.Context, p *parts) (time.Duration, error) {
 	from := 5 + r.random.Int64N(ruleAdmits-10)
 	for p.storming.busy() < from && !p.storming.over() && pause(ctx, time.Millisecond) {
 	}
-	close(p.pausing.hurry)
+	p.pausing.hurry.Store(true)
 	for range r.random.IntN(5) {
 		pause(ctx, time.Millisecond)
 	}
-	for i := 0; i < 20 && min(p.settling.busy(), p.pausing.busy()) == 0; i++ {
+	for i := 0; i < 50 && min(p.settling.busy(), p.pausing.busy()) == 0; i++ {
 		pause(ctx, time.Millisecond)
 	}
 	under := []int64{p.settling.busy(), p.holding.busy(), p.waiting.busy(), p.pausing.busy(), p.storming.busy()}
@@ -178,6 +176,7 @@ func (r *run) kill(ctx context.Context, p *parts) (time.Duration, error) {
 	if err := r.config.Nodes.Signal(leader, syscall.SIGKILL); err != nil {
 		return 0, err
 	}
+	p.pausing.hurry.Store(false)
 	r.result.Kills++
 	if min(under[0], under[2], under[3]) > 0 && under[4] < ruleAdmits {
 		r.result.InAll++
