@@ -35,6 +35,10 @@ func (m *Machine) openLease(id record.LeaseID, op *logv1.Acquire, ttl int64) {
 		c.Class = d.ClassName(int(line.class))
 		if line.slots {
 			c.Refundable, tied = c.Amount, session
+			// A slot is held for as long as its own limit says: tokens that are charged
+			// beside it must be spent sooner, which is no reason to give it to another.
+			hold := bucket.Instant(t.lim.Limit.GetLease() + op.GetHeld())
+			l.SettleUntil = max(l.SettleUntil, m.state.Now+hold)
 			continue
 		}
 		c.Took, c.TookUnit = line.took, d.Shape.Unit()
