@@ -3,10 +3,12 @@ package client
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/client/authority"
+	"github.com/quorlease/quorlease/client/charged"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/lesson"
 )
@@ -15,7 +17,7 @@ import (
 const localLife = 5 * time.Second
 
 // Acquire asks for a decision and has an answer within ctx's deadline, or within
-// Config.Deadline where it has none: the authority's, or, where nobody answers in
+// MaxWait and Config.Deadline where it has none: the authority's, or, where nobody answers in
 // time, the client's own, which says Local (G8). An error is a bad request
 // (BadRequestError), an unknown limit, a missing right, another request under
 // the same lease id, ctx's where its caller left, or ErrClosed.
@@ -37,20 +39,24 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 		return nil, ctx.Err()
 	}
 	asked := time.Now()
-	c.notePatience(ctx, asked)
+	waits := c.waits(ctx, asked, r.MaxWait)
 	if v := c.machine.Retry(asked, r.Client, r.Attempt); !v.Admit {
-		return c.count(refusedLocally(&r, v)), nil
+		return c.count(refusedLocally(v, nil)), nil
 	}
 	if c.machine.Away() {
 		return c.count(c.decide(&r)), nil
 	}
-	bounded, cancel := c.bounded(ctx)
+	bounded, cancel := c.bounded(ctx, waits)
 	defer cancel()
-	answer, err := c.authority.Ask(bounded, c.question(&r))
+	q := c.question(&r)
+	if waits > 0 {
+		q.WaitsUntil = asked.Add(waits)
+	}
+	answer, err := c.authority.Ask(bounded, q)
 	if err == nil {
 		response := answer.GetAcquire()
 		c.learn(&r, response)
-		return c.count(decisionOf(response, r.Charges, asked)), nil
+		return c.count(decisionOf(response, &r, asked)), nil
 	}
 	unanswered := errors.Is(err, ErrUnanswered)
 	// Whoever left may ask again under an id of its own (G4).
@@ -63,13 +69,17 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	return nil, err
 }
 
-// notePatience remembers how long a caller waits.
-func (c *Client) notePatience(ctx context.Context, now time.Time) {
-	budget := c.config.Deadline
+// waits is how long an acquire may wait in a queue, of at most most, and have an
+// answer in time. It remembers how long its caller waits beside that: who waits in
+// a queue is not kept waiting by an authority that is slow.
+func (c *Client) waits(ctx context.Context, now time.Time, most time.Duration) time.Duration {
+	left := most + c.config.Deadline
 	if deadline, ok := ctx.Deadline(); ok {
-		budget = deadline.Sub(now)
+		left = deadline.Sub(now)
 	}
-	c.authority.Note(now, budget)
+	waits := max(0, min(most, left-min(c.config.Deadline, left/2)))
+	c.authority.Note(now, left-waits)
+	return waits
 }
 
 // question is the request as it is asked.
@@ -77,12 +87,24 @@ func (c *Client) question(r *Request) *authority.Question {
 	request := &quorleasev1.AcquireRequest{
 		LeaseId: r.LeaseID, Client: r.Client, Class: r.Class, Attempt: r.Attempt, Track: r.Track,
 		Charges: encodeCharges(r.Charges),
+		// A session may read them when their caller has them back.
+		Attributes: maps.Clone(r.Attributes), Amounts: maps.Clone(r.Amounts),
 	}
-	if revision, ok := c.machine.Known(r.Client, localCharges(r.Charges)); ok {
-		request.KnownRevision = &revision
+	if charges, ok := c.charged.Of(r.work()); ok {
+		if revision, ok := c.machine.Known(r.Client, charges); ok {
+			request.KnownRevision = &revision
+		}
 	}
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
 	return &authority.Question{Message: message, Safe: r.Track || !c.config.OnceOnly}
+}
+
+// work is what the request says of its work.
+func (r *Request) work() *charged.Work {
+	return &charged.Work{
+		Client: r.Client, Class: r.Class, Attributes: r.Attributes, Amounts: r.Amounts,
+		Charges: localCharges(r.Charges),
+	}
 }
 
 func localCharges(charges []Charge) []failopen.Charge {
@@ -97,22 +119,31 @@ func localCharges(charges []Charge) []failopen.Charge {
 // reported.
 func (c *Client) decide(r *Request) *Decision {
 	now := time.Now()
-	v := c.machine.Decide(now, failopen.Request{
-		Client: r.Client, Class: r.Class, Attempt: r.Attempt, Charges: localCharges(r.Charges),
-	})
+	charges, known := c.charged.Of(r.work())
+	if !known && c.config.Fallback.Mode != failopen.Open {
+		return refusedLocally(failopen.Verdict{Reason: failopen.Refused, Charge: -1, RetryAfter: time.Second}, nil)
+	}
+	v := c.machine.Decide(now, failopen.Request{Client: r.Client, Class: r.Class, Attempt: r.Attempt, Charges: charges})
 	if !v.Admit {
-		return refusedLocally(r, v)
+		return refusedLocally(v, charges)
 	}
 	c.reporter.Owe()
 	lease := Lease{ID: r.LeaseID, Charges: r.Charges, Ends: now.Add(localLife), Tracked: r.Track, Local: true}
+	if len(r.Attributes) > 0 {
+		lease.Charges = make([]Charge, len(charges))
+		for i, one := range charges {
+			lease.Charges[i] = Charge(one)
+		}
+	}
 	return &Decision{Granted: true, Source: Local, Lease: lease}
 }
 
-// refusedLocally is the answer to a request that this client refuses by itself.
-func refusedLocally(r *Request, v failopen.Verdict) *Decision {
+// refusedLocally is the answer to a request for charges that this client refuses by
+// itself.
+func refusedLocally(v failopen.Verdict, charges []failopen.Charge) *Decision {
 	denial := Denial{Reason: localReason(v.Reason), RetryAfter: v.RetryAfter, Never: v.Never, FreesIn: v.FreesIn}
-	if v.Charge >= 0 && v.Charge < len(r.Charges) {
-		charge := &r.Charges[v.Charge]
+	if v.Charge >= 0 && v.Charge < len(charges) {
+		charge := &charges[v.Charge]
 		denial.Limit, denial.Key, denial.Dimension = charge.Limit, charge.Key, charge.Dimension
 	}
 	return &Decision{Source: Local, Denials: []Denial{denial}}
@@ -123,6 +154,9 @@ func refusedLocally(r *Request, v failopen.Verdict) *Decision {
 func (c *Client) learn(r *Request, answer *quorleasev1.AcquireResponse) {
 	if answer.GetDecision() == quorleasev1.Decision_GRANTED && !answer.GetRepeatedRequest() {
 		c.machine.Count(time.Now(), r.Client, 1, min(1, int64(r.Attempt)))
+	}
+	if len(r.Attributes) > 0 && answer.GetDecision() == quorleasev1.Decision_GRANTED {
+		c.charged.Note(r.work(), localCharges(chargesOf(answer.GetLease().GetCharges())))
 	}
 	c.keep(r.Client, answer.GetFallbacks())
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/authority"
+	"github.com/quorlease/quorlease/client/charged"
 	"github.com/quorlease/quorlease/client/clock"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/members"
@@ -33,6 +34,7 @@ type Client struct {
 	notifier  *alert.Notifier
 	clock     *clock.Clock
 	reporter  *report.Reporter
+	charged   charged.Book
 
 	decided [Local + 1]decided
 
@@ -115,13 +117,14 @@ func (c *Client) Close() error {
 	return c.failure
 }
 
-// bounded gives a call the configured deadline where it has none, and keeps a
-// part of any for deciding locally: the answer is to be there in time.
-func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+// bounded gives a call the configured deadline, beside what it may wait in a queue,
+// where it has none, and keeps a part of any for deciding locally: the answer is to
+// be there in time.
+func (c *Client) bounded(ctx context.Context, waits time.Duration) (context.Context, context.CancelFunc) {
 	now := time.Now()
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		deadline = now.Add(c.config.Deadline)
+		deadline = now.Add(waits + c.config.Deadline)
 	}
 	left := deadline.Sub(now)
 	return context.WithDeadline(ctx, deadline.Add(-min(left/20, 5*time.Millisecond)))

@@ -39,8 +39,22 @@ type Request struct {
 	// Track: the lease will be settled, renewed or released, and the request may be
 	// repeated without being debited twice (G4).
 	Track bool
-	// Charges are 1 to 16, no limit, key and dimension twice.
+	// MaxWait is how long to wait in the authority's queue where it can't be granted
+	// now, up to 1 h. 0: not at all. Where ctx ends before that it waits less, so
+	// that there is time for the answer. What the client decides by itself waits for
+	// nobody.
+	MaxWait time.Duration
+	// Charges are up to 16, no limit, key and dimension twice; at least one where there
+	// are no Attributes.
 	Charges []Charge
+	// Attributes say what the work is: at most 32, named like dimensions, values 1 to
+	// 256 bytes of UTF-8 without control characters. The authority charges every limit
+	// that they fit. Without it the client charges what it was told for the same
+	// attributes before; where it was told nothing Config.Fallback decides.
+	Attributes map[string]string
+	// Amounts are tokens by dimension, each 1 to 2^53 and at most 16, for the limits
+	// that the attributes fit. Of requests and slots it is 1 unless it is here.
+	Amounts map[string]int64
 }
 
 // Source says who decided.
@@ -88,6 +102,21 @@ type Decision struct {
 	Remaining []Charge
 	// Repeated: the same lease id was answered before.
 	Repeated bool
+	// Queue says how it waited.
+	Queue Queue
+	// Warnings are what limits that do not enforce would have refused.
+	Warnings []Denial
+}
+
+// Queue is how an acquire waited, or would have. It is zero where it neither did
+// nor was refused by a queue.
+type Queue struct {
+	// Position is its place when it came, 1 is the next in turn.
+	Position int64
+	// ETA is about how long one more would wait now that asks for as much.
+	ETA time.Duration
+	// Waited is for how long it was held.
+	Waited time.Duration
 }
 
 // RetryAfter is how long to wait before asking again: the longest hint, and up
@@ -105,7 +134,9 @@ func (d *Decision) RetryAfter() (wait time.Duration, never bool) {
 
 // Lease is the right to spend what was charged.
 type Lease struct {
-	ID      string
+	ID string
+	// Charges are what was charged: for a request with attributes, what the authority
+	// made of them.
 	Charges []Charge
 	// Ends is when the right to spend ends: the ttl, less a thousandth, counted
 	// from before the request was first sent.
@@ -160,13 +191,21 @@ func encodeCharges(charges []Charge) []*quorleasev1.Charge {
 }
 
 // decisionOf reads an answer to a request that was first sent after asked.
-func decisionOf(r *quorleasev1.AcquireResponse, charges []Charge, asked time.Time) *Decision {
+func decisionOf(r *quorleasev1.AcquireResponse, request *Request, asked time.Time) *Decision {
 	d := &Decision{
 		Granted:  r.GetDecision() == quorleasev1.Decision_GRANTED,
 		Source:   sourceOf(r.GetSource()),
 		Repeated: r.GetRepeatedRequest(),
+		Warnings: denialsOf(r.GetWarnings()),
+	}
+	if q := r.GetQueue(); q != nil {
+		d.Queue = Queue{q.GetPosition(), durationOf(q.GetEta()), durationOf(q.GetWaited())}
 	}
 	if lease := r.GetLease(); d.Granted {
+		charges := request.Charges
+		if len(request.Attributes) > 0 {
+			charges = chargesOf(lease.GetCharges())
+		}
 		d.Lease = Lease{
 			ID: lease.GetId(), Charges: charges, Tracked: lease.GetTracked(),
 			Ends: asked.Add(block.Life(lease.GetTtl().AsDuration())),
@@ -175,6 +214,14 @@ func decisionOf(r *quorleasev1.AcquireResponse, charges []Charge, asked time.Tim
 	d.Denials = denialsOf(r.GetDenials())
 	d.Remaining = remainingOf(r.GetRemaining())
 	return d
+}
+
+func chargesOf(list []*quorleasev1.Charge) []Charge {
+	out := make([]Charge, len(list))
+	for i, c := range list {
+		out[i] = Charge{c.GetLimit(), c.GetKey(), c.GetDimension(), c.GetAmount()}
+	}
+	return out
 }
 
 func sourceOf(s quorleasev1.Source) Source {

@@ -141,7 +141,7 @@ func (c *Client) Peek(ctx context.Context, class string, charges ...Charge) (*De
 
 // operate asks what may be repeated.
 func (c *Client) operate(ctx context.Context, item *quorleasev1.RequestItem) (*quorleasev1.ResponseItem, error) {
-	bounded, cancel := c.bounded(ctx)
+	bounded, cancel := c.bounded(ctx, 0)
 	defer cancel()
 	return c.authority.Ask(bounded, &authority.Question{Message: item, Safe: true})
 }

@@ -2,6 +2,9 @@ package client
 
 import (
 	"fmt"
+	"maps"
+	"slices"
+	"time"
 
 	"github.com/quorlease/quorlease/client/block"
 	"github.com/quorlease/quorlease/client/names"
@@ -12,6 +15,10 @@ import (
 const (
 	chargesMax = 16
 	usagesMax  = 64
+
+	attributesMax = 32
+	amountsMax    = 16
+	waitMax       = time.Hour
 )
 
 // BadRequestError is what is wrong with one field of a request. Nothing
@@ -35,7 +42,45 @@ func (r *Request) check() error {
 	if r.LeaseID != "" && !names.IsLeaseID(r.LeaseID) {
 		return &BadRequestError{"lease_id", fmt.Sprintf("%.80q is not 32 lower-case hex digits", r.LeaseID)}
 	}
+	if r.MaxWait < 0 || r.MaxWait > waitMax {
+		return &BadRequestError{"max_wait", fmt.Sprintf("%s is out of range 0..%s", r.MaxWait, waitMax)}
+	}
+	if len(r.Attributes) == 0 && len(r.Amounts) == 0 {
+		return checkCharges(r.Charges)
+	}
+	if err := r.checkDescribed(); err != nil || len(r.Charges) == 0 {
+		return err
+	}
 	return checkCharges(r.Charges)
+}
+
+// checkDescribed is the first problem, by name, of what a request says of its work.
+func (r *Request) checkDescribed() error {
+	switch n, m := len(r.Attributes), len(r.Amounts); {
+	case n == 0:
+		return &BadRequestError{"amounts", "must be absent where there are no attributes: charges have their own"}
+	case n > attributesMax:
+		return &BadRequestError{"attributes", fmt.Sprintf("%d, more than %d", n, attributesMax)}
+	case m > amountsMax:
+		return &BadRequestError{"amounts", fmt.Sprintf("%d, more than %d", m, amountsMax)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Attributes)) {
+		if problem := names.DimensionProblem(name); problem != "" {
+			return &BadRequestError{"attributes", problem}
+		}
+		if problem := names.ValueProblem(r.Attributes[name]); problem != "" {
+			return &BadRequestError{"attributes." + name, problem}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Amounts)) {
+		if problem := names.DimensionProblem(name); problem != "" {
+			return &BadRequestError{"amounts", problem}
+		}
+		if n := r.Amounts[name]; n < 1 || n > block.TokensMax {
+			return &BadRequestError{"amounts." + name, fmt.Sprintf("%d is out of range 1..%d", n, int64(block.TokensMax))}
+		}
+	}
+	return nil
 }
 
 func checkCharges(charges []Charge) error {

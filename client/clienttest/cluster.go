@@ -5,8 +5,9 @@
 // of time.Now, so that a test in a bubble of testing/synctest moves it. Nothing in
 // it runs while nobody asks.
 //
-// What it leaves out: retry budgets are not enforced, and an election takes no
-// time unless NoLeader makes one.
+// What it leaves out: retry budgets are not enforced, an election takes no time
+// unless NoLeader makes one, and acquires that wait do so side by side, each until
+// its own denial says, in no order.
 package clienttest
 
 import (

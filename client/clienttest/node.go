@@ -36,6 +36,8 @@ type node struct {
 	// pending are operations without an answer, with the timer that will give one,
 	// or nil where the node hangs.
 	pending map[*cluster.Pending]*time.Timer
+	// waiting is since when acquires of them wait that were denied.
+	waiting map[*cluster.Pending]time.Time
 	conns   map[*conn]struct{}
 	counts  Counts
 
@@ -48,7 +50,8 @@ type node struct {
 func newNode(c *Cluster, index int) *node {
 	n := &node{
 		cluster: c, index: index, pending: map[*cluster.Pending]*time.Timer{}, conns: map[*conn]struct{}{},
-		thawed: make(chan struct{}), served: make(chan struct{}),
+		waiting: map[*cluster.Pending]time.Time{},
+		thawed:  make(chan struct{}), served: make(chan struct{}),
 	}
 	close(n.thawed)
 	close(n.served)
@@ -190,12 +193,16 @@ func (n *node) answer(p *cluster.Pending) {
 	c.mu.Unlock()
 	switch {
 	case err != nil:
+		n.forget(p)
 		p.Done(nil, err)
 	case !p.Deadline.IsZero() && !time.Now().Before(p.Deadline):
+		n.forget(p)
 		p.Done(nil, cluster.ErrDeadline)
 	case unknown:
 		c.commit(p.Operation)
 		p.Done(nil, cluster.ErrOutcomeUnknown)
+	case p.MaxWait > 0:
+		n.queue(p)
 	default:
 		p.Done(c.commit(p.Operation), nil)
 	}
@@ -221,18 +228,20 @@ func (n *node) takeBack(p *cluster.Pending) bool {
 	defer n.cluster.mu.Unlock()
 	timer, waits := n.pending[p]
 	delete(n.pending, p)
+	delete(n.waiting, p)
 	if timer != nil {
 		timer.Stop()
 	}
 	return waits
 }
 
-// resume answers what hangs, in any order.
+// resume answers what hangs, and what waits for nothing, in any order.
 func (n *node) resume() {
 	n.cluster.mu.Lock()
 	var held []*cluster.Pending
 	for p, timer := range n.pending {
-		if timer == nil || n.closed {
+		_, queued := n.waiting[p]
+		if timer == nil || n.closed || queued && n.refusalLocked() != nil {
 			held = append(held, p)
 		}
 	}

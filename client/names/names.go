@@ -17,6 +17,7 @@ import (
 const (
 	ClientMax = 256
 	keyMax    = 512
+	valueMax  = 256
 	nameMax   = 63
 )
 
@@ -25,6 +26,14 @@ func ClientProblem(s string) string { return textProblem(s, ClientMax) }
 
 // KeyProblem is what is wrong with a key, which may be empty.
 func KeyProblem(s string) string { return textProblem(s, keyMax) }
+
+// ValueProblem is what is wrong with the value of an attribute.
+func ValueProblem(s string) string {
+	if s == "" {
+		return fmt.Sprintf("missing: 1 to %d bytes", valueMax)
+	}
+	return textProblem(s, valueMax)
+}
 
 func textProblem(s string, most int) string {
 	if len(s) > most || !utf8.ValidString(s) || strings.IndexFunc(s, unicode.IsControl) >= 0 {
