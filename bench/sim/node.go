@@ -286,8 +286,9 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 	}
 	f := n.flight
 	n.flight = nil
+	at := judge.Moment{Real: n.world.stage.Real(), Now: int64(n.replica.Now()), Node: n.host.Name, Term: n.serving}
 	for i, op := range entry.GetOperations() {
-		n.world.judge.Denied(n.world.stage.Real(), int64(n.replica.Now()), n.host.Name, n.serving, op, results[i])
+		n.world.judge.Denied(at, op, results[i])
 	}
 	n.door.AnswerAll(f.items, results)
 	n.pump()

@@ -76,7 +76,8 @@ func (b *budget) note(at time.Duration) {
 		last := sort.Search(len(b.admitted), func(i int) bool { return b.admitted[i] > end })
 		bound := b.most + b.part*b.ended(b.admitted[first]-b.window, end)
 		if n := last - first; n > bound {
-			b.judge.Complain("G12", "%d retries were admitted from %v to %v, at most %d may be", n, b.admitted[first], end, bound)
+			b.judge.Complain("G12", "%d retries were admitted from %v to %v, at most %d may be",
+				n, b.admitted[first], end, bound)
 		}
 		return
 	}

@@ -110,17 +110,26 @@ func (j *Judge) Proposed(node string, term uint64, operations []*logv1.Operation
 	}
 }
 
+// Moment is when and where a leader has applied something.
+type Moment struct {
+	Real time.Duration
+	// Now is authority time.
+	Now  int64
+	Node string
+	Term uint64
+}
+
 // Denied takes denials that a leader has applied: who may wait waits from now on.
-func (j *Judge) Denied(now time.Duration, at int64, node string, term uint64, op *logv1.Operation, result *logv1.Result) {
+func (j *Judge) Denied(at Moment, op *logv1.Operation, result *logv1.Result) {
 	answer := result.GetAcquire()
 	if answer == nil || answer.GetGranted() {
 		return
 	}
 	w := j.queue.waiting[string(op.GetAcquire().GetLeaseId())]
-	if w == nil || w.Node != node || w.Term != term || w.MaxWait == 0 || w.joined != 0 {
+	if w == nil || w.Node != at.Node || w.Term != at.Term || w.MaxWait == 0 || w.joined != 0 {
 		return
 	}
-	w.joined, w.at, w.had = now, at, j.queue.lanes[w.lane()]
+	w.joined, w.at, w.had = at.Real, at.Now, j.queue.lanes[w.lane()]
 }
 
 func (w *waiter) lane() lane { return lane{w.op.GetCharges()[0].GetLimit(), w.op.GetClass()} }
@@ -139,7 +148,8 @@ func (q *queue) take(c *Committed, op *logv1.Operation, result *logv1.Result) {
 	id := string(acquire.GetLeaseId())
 	w := q.waiting[id]
 	if w != nil && w.joined != 0 && acquire.GetHeld() == 0 {
-		q.judge.Complain("held", "%s waited since %v, and its lease lives no longer for it", name(acquire.GetLeaseId()), w.joined)
+		q.judge.Complain("held", "%s waited since %v, and its lease lives no longer for it",
+			name(acquire.GetLeaseId()), w.joined)
 	}
 	if w != nil {
 		q.overtaken(w)

@@ -1,6 +1,10 @@
 package mistake
 
-import "github.com/quorlease/quorlease/tools/overlay"
+import (
+	"slices"
+
+	"github.com/quorlease/quorlease/tools/overlay"
+)
 
 // in is an edit of a file of fsm/bucket.
 func in(file, text, with string) overlay.Edit {
@@ -12,8 +16,13 @@ func waits(file, text, with string) overlay.Edit {
 	return overlay.Edit{File: "cluster/waiting/" + file, Text: text, With: with}
 }
 
-// All are the mistakes, in the order of docs/traps.md.
+// All are the mistakes.
 func All() []Mistake {
+	return slices.Concat(changing(), owing(), guaranteeing(), waitingRoom(), counting(), timing())
+}
+
+// changing is about limits that change.
+func changing() []Mistake {
 	return []Mistake{
 		// A bucket passes only the last change of its limit.
 		{"T13", []string{"G1"}, []overlay.Edit{{
@@ -38,6 +47,12 @@ func All() []Mistake {
 	}
 `,
 		}}},
+	}
+}
+
+// owing is about debts.
+func owing() []Mistake {
+	return []Mistake{
 		// What a class used above its grant is taken from the others too.
 		{"T17", []string{"G5"}, []overlay.Edit{in("bucket.go", `	lo, borrow := bits.Sub64(lo, uint64(taken), 0)
 `, `	if mistake("T17") {
@@ -64,6 +79,12 @@ func All() []Mistake {
 		}
 `),
 		}},
+	}
+}
+
+// guaranteeing is about what classes have of their own.
+func guaranteeing() []Mistake {
+	return []Mistake{
 		// A class may ask for the whole burst, though it can never have it.
 		{"T19", []string{"G6"}, []overlay.Edit{{
 			File: "fsm/decide.go", Text: `n > s.EffectiveBurst(class)`,
@@ -74,7 +95,7 @@ func All() []Mistake {
 			`s.classes[class].room-b.sub(class).level); part > 0 {`,
 			`s.classes[class].room-b.sub(class).level); part > 0 && !mistake("T20") {`)}},
 		// A class keeps fractions of tokens for itself, which others then lack.
-		{"T21", []string{"G6"}, []overlay.Edit{in("shape.go", `		s.classes[i].room = c.SubBurst * s.unit
+		{"T21", []string{"G6", "G7"}, []overlay.Edit{in("shape.go", `		s.classes[i].room = c.SubBurst * s.unit
 `, `		s.classes[i].room = c.SubBurst * s.unit
 		if mistake("T21") && s.named {
 			s.classes[i].room += s.unit / 2
@@ -85,6 +106,12 @@ func All() []Mistake {
 			return 0, false
 		}
 `)}},
+	}
+}
+
+// waitingRoom is about who waits.
+func waitingRoom() []Mistake {
+	return []Mistake{
 		// The time in the queue is not added to the life of a lease.
 		{"T24", []string{"held"}, []overlay.Edit{waits("flight.go", `	if w.queued {
 		// The holder`, `	if w.queued && !mistake("T24") {
@@ -103,6 +130,20 @@ func All() []Mistake {
 		// Whoever comes may take what the head waits for.
 		{"T27", []string{"G6"}, []overlay.Edit{waits("arrive.go",
 			`busyLocked(acquire); busy {`, `busyLocked(acquire); busy && !mistake("T27") {`)}},
+		// What overflows from a class's full part is anybody's, also while it waits.
+		{"T48", []string{"G6"}, []overlay.Edit{{
+			File: "cluster/queue/keep.go", Text: `			kept += l.kept(now, dimension)
+`, With: `			if !mistake("T48") {
+				kept += l.kept(now, dimension)
+			}
+`,
+		}}},
+	}
+}
+
+// counting is about retry budgets.
+func counting() []Mistake {
+	return []Mistake{
 		// Reports are added up.
 		{"T29", []string{"G12"}, []overlay.Edit{{
 			File: "fsm/tally/tally.go", Text: `	after := one.Max(r.Count)
@@ -112,9 +153,18 @@ func All() []Mistake {
 	}
 `,
 		}}},
+		// A node's part of the headroom is rounded down.
+		{"T49", []string{"G12"}, []overlay.Edit{{
+			File: "fsm/retry/budget.go", Text: `if headroom%n > 0 {`, With: `if headroom%n > 0 && !mistake("T49") {`,
+		}}},
+	}
+}
+
+// timing is about time.
+func timing() []Mistake {
+	return []Mistake{
 		// The wait is what lacks over the whole rate, as if no other class filled up.
-		{"T36", []string{"G7"}, []overlay.Edit{in("retryafter.go", `	// The copy lies on the stack: a storm of denials makes no garbage.
-	var parts [MaxClasses]sub
+		{"T36", []string{"G7"}, []overlay.Edit{in("retryafter.go", `	var parts [MaxClasses]sub
 	ahead := b.onto(parts[:], s)
 	wants := n * s.unit
 `, `	if mistake("T36") && s.total > 0 {
@@ -137,17 +187,5 @@ func All() []Mistake {
 	for left > 0 {
 		f := b.flow(s)
 `)}},
-		// What overflows from a class's full part is anybody's, also while it waits.
-		{"T48", []string{"G6"}, []overlay.Edit{{
-			File: "cluster/queue/keep.go", Text: `			kept += l.kept(now, dimension)
-`, With: `			if !mistake("T48") {
-				kept += l.kept(now, dimension)
-			}
-`,
-		}}},
-		// A node's part of the headroom is rounded down.
-		{"T49", []string{"G12"}, []overlay.Edit{{
-			File: "fsm/retry/budget.go", Text: `if headroom%n > 0 {`, With: `if headroom%n > 0 && !mistake("T49") {`,
-		}}},
 	}
 }
