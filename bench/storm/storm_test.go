@@ -77,7 +77,7 @@ func TestStorms(t *testing.T) {
 	for _, s := range storm.All() {
 		t.Run(s.Slug, func(t *testing.T) {
 			t.Parallel()
-			o := s.Run(1)
+			o := seedOne(s)
 			for _, f := range o.Missed() {
 				t.Errorf("%s is %v%s: %+v", f.Name, f.Value, f.Unit, f)
 			}
