@@ -47,6 +47,15 @@ var mechanisms = []mechanism{
 		text: "if total <= r.MinRequests {", without: "if total < r.MinRequests {",
 	},
 	{
+		row: "S1-35", file: "client/failopen/decide.go", tests: "client", pattern: "TestStoreDown/S1-35",
+		text: "if r.Mode == Open || c.Amount < 1 {", without: "if c.Amount < 1 {",
+	},
+	{
+		row: "S1-36", file: "client/authority/alarm.go", tests: "client", pattern: "TestAlertOfTheOpenCircuit/S1-36",
+		text:    "change := a.machine.ObserveCall(began, now, s)",
+		without: "change := a.machine.ObserveCall(began, now, s)\n\ts = failopen.Slow",
+	},
+	{
 		row: "S1-41", file: "cluster/warn/warn.go", tests: "bench/storm", pattern: "TestStorms/s1-alerts/S1-41",
 		text: "at-c.since >= after:", without: "at-c.since >= 0:",
 	},
