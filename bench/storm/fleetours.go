@@ -40,6 +40,8 @@ func tenantLimits(gate int64) *logv1.ApplyLimits {
 type leased struct {
 	*fleet
 	cluster *authority.Authority
+	// patience is how long a job waits for its lease.
+	patience time.Duration
 
 	inFlight, mostInFlight int
 	coalesced, refused     int
@@ -48,7 +50,7 @@ type leased struct {
 
 func newLeased(seed uint64, o *Outcome, gate int64) *leased {
 	f := newFleet(seed, o)
-	l := &leased{fleet: f, cluster: authority.New(f.Stage, 3, tenantLimits(gate))}
+	l := &leased{fleet: f, cluster: authority.New(f.Stage, 3, tenantLimits(gate)), patience: fleetPatience}
 	f.serve = l.work
 	return l
 }
@@ -71,7 +73,7 @@ func (l *leased) work(j *job, end func(ok bool)) {
 			authority.Charge(tenantLimit, tenant, provider.Requests, 1), authority.Charge(gateLimit, tenant, slots, 1),
 		},
 	}
-	l.cluster.Acquire(&authority.Ask{Operation: op, MaxWait: fleetPatience, Done: func(a authority.Answer) {
+	l.cluster.Acquire(&authority.Ask{Operation: op, MaxWait: l.patience, Done: func(a authority.Answer) {
 		switch {
 		case a.Repeated:
 			// Somebody else has the lease and does the work; its answer is this one's.
