@@ -76,10 +76,9 @@ func ticks(most, step float64) []plot.Tick {
 // slots is the example of docs/concepts/slots.md.
 type slots struct {
 	*fsmtest.Driver
-	rows   []string
-	in     [][2]float64
-	inUse  int64
-	before float64
+	rows  []string
+	in    [][2]float64
+	inUse int64
 }
 
 // at notes how many are in use once what happened has happened.

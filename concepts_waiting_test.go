@@ -90,12 +90,13 @@ func TestConceptsWaiting(t *testing.T) {
 	t.Parallel()
 	l := newLine(t)
 	for now := time.Duration(0); now <= 5*time.Second; now += 10 * time.Millisecond {
-		switch now {
-		case 0:
+		if now == 0 {
 			l.ask(now, "batch", "backfill", 6)
-		case 200 * time.Millisecond:
+		}
+		if now == 200*time.Millisecond {
 			l.ask(now, "batch", "report", 2)
-		case 1200 * time.Millisecond:
+		}
+		if now == 1200*time.Millisecond {
 			l.ask(now, "live", "chat", 1)
 		}
 		l.serve(now)

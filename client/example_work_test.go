@@ -14,7 +14,10 @@ import (
 const works = `
 limits:
 - {name: provider, rate: {requests: 20/s}, burst: {requests: 1}}
-- {name: deployment, match: {deployment: "gpt-*"}, per: [deployment], rate: {requests: 300/min, input_tokens: 400_000/min}}
+- name: deployment
+  match: {deployment: "gpt-*"}
+  per: [deployment]
+  rate: {requests: 300/min, input_tokens: 400_000/min}
 - {name: team, match: {team: "*"}, per: [team], rate: {requests: 600/min}}
 `
 
