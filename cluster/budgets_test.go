@@ -132,7 +132,7 @@ func TestBudgetsInAStorm(t *testing.T) {
 // retry budget, and one over its budget has taken nothing of the limit.
 func TestBudgetsAndLimitsAreApart(t *testing.T) {
 	t.Parallel()
-	t.Run("S1-49_S1-18", func(t *testing.T) {
+	t.Run("S1-49_S1-18_S1-28", func(t *testing.T) {
 		t.Parallel()
 		inBubble(t, nil, func(b bubble) {
 			budgeted(b, 60)

@@ -40,6 +40,22 @@ func TestDecisionsCost(t *testing.T) {
 		if n := testing.AllocsPerRun(200, func() { decide(o, ask, result) }); n != 0 {
 			t.Errorf("%v allocations a decision, want none", n)
 		}
+		// Whoever is refused asks the most: an answer, and nothing besides.
+		ask.Attempt = 0
+		o.apply(&logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: &logv1.ReportRetries{
+			Node: "a.00000000", Boot: 1, Slices: []*logv1.ClientSlice{
+				{Client: "c", Slice: int64(ask.Now) / int64(time.Second), Total: 1e6, Retries: 1e6},
+			},
+		}}})
+		refused := func() {
+			if r := o.desk.Decide(o.m, ask); r.Denial == nil {
+				t.Fatal("over its budget, and not refused")
+			}
+		}
+		refused()
+		if n := testing.AllocsPerRun(200, refused); n > 1 {
+			t.Errorf("%v allocations a refusal, want the denial", n)
+		}
 		if !measures {
 			return
 		}

@@ -31,11 +31,17 @@ type draw struct {
 	seed uint64
 	// rows is how many, 0 for all.
 	rows int
+	// only are the rows to break instead, with commas between.
+	only string
 }
 
 // breakRows takes the mechanisms behind some rows away, one after another.
 func breakRows(ctx context.Context, d draw, out io.Writer) error {
 	drawn := slices.Clone(mechanisms)
+	if d.only != "" {
+		drawn = slices.DeleteFunc(drawn, func(m mechanism) bool { return !slices.Contains(strings.Split(d.only, ","), m.row) })
+		d.rows = 0
+	}
 	chance := rand.New(rand.NewPCG(d.seed, 0))
 	chance.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
 	if d.rows > 0 && d.rows < len(drawn) {

@@ -4,7 +4,8 @@
 //	mission table            prints docs/reference/mission.md
 //	mission check            fails where that page is not what it would print
 //	mission break            takes away the mechanism behind ten rows, drawn by
-//	                         -seed, one after another: a test of each must fail
+//	                         -seed, one after another: a test of each must fail;
+//	                         or of all (-rows 0), or of some (-only S1-04,S2-09)
 //
 // Breaking leaves the tree alone: the compiler is told to read another file in the
 // place of one of ours (go build -overlay).
@@ -36,6 +37,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	root := flags.String("root", ".", "top of the tree")
 	seed := flags.Uint64("seed", 1, "which rows break draws")
 	rows := flags.Int("rows", 10, "how many rows break draws, 0 for all")
+	only := flags.String("only", "", "rows to break, with commas between, and no draw")
 	if len(args) == 0 {
 		fmt.Fprintln(log, "mission: want one of table, check, break")
 		return 2
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	case "check":
 		err = checkTable(*root)
 	case "break":
-		err = breakRows(ctx, draw{root: *root, seed: *seed, rows: *rows}, out)
+		err = breakRows(ctx, draw{root: *root, seed: *seed, rows: *rows, only: *only}, out)
 	default:
 		fmt.Fprintf(log, "mission: %q: want one of table, check, break\n", args[0])
 		return 2

@@ -7,12 +7,29 @@ var mechanisms = []mechanism{
 		text: "return Attempts", without: "return Admit",
 	},
 	{
+		row: "S1-04", file: "cluster/queue/terms.go", tests: "bench/storm",
+		pattern: "TestAJobThatNobodyAnnounced/S1-04",
+		text:    "return max(1, t.Weights[client])", without: "return max(1, 0*t.Weights[client])",
+	},
+	{
 		row: "S1-05", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestScripts/S1-05",
 		text: "return c, s.GetKind() == logv1.Signal_KIND_THROTTLED", without: "return c, false",
 	},
 	{
+		row: "S1-06", file: "fsm/plan.go", tests: "fsm", pattern: "TestAllLimitsAreLookedAt/S1-06",
+		text: "return cmp.Compare(patience(b), patience(a))", without: "return cmp.Compare(patience(a), patience(b))",
+	},
+	{
 		row: "S1-13", file: "cluster/retries/waits.go", tests: "cluster/retries", pattern: "TestWaitsThatAreKept",
 		text: "return told && at < until", without: "return told && at > until",
+	},
+	{
+		row: "S1-16", file: "fsm/decide.go", tests: "fsm", pattern: "TestAllLimitsAreLookedAt/S1-16",
+		text: "if l.dimension < 0 {", without: "if l.dimension < 0 || l.target > 0 {",
+	},
+	{
+		row: "S1-17", file: "cluster/audit/audit.go", tests: "cluster/audit", pattern: "TestNobodyWaits/S1-17",
+		text: "\tdefault:\n\t\tl.drop(d.Time)\n", without: "\tcase <-l.stop:\n",
 	},
 	{
 		row: "S1-18", file: "fsm/retry/budget.go", tests: "fsm/retry",
@@ -35,12 +52,24 @@ var mechanisms = []mechanism{
 		text: "if total <= r.MinRequests {", without: "if total < 0 {",
 	},
 	{
+		row: "S1-28", file: "cluster/retries/desk.go", tests: "cluster", pattern: "TestBudgetsAndLimitsAreApart",
+		text: "recorded = result.GetGranted() && !result.GetRepeated()", without: "recorded = true",
+	},
+	{
 		row: "S1-29", file: "cluster/retries/counter.go", tests: "cluster", pattern: "TestBudgetsInAStorm/S1-29",
 		text: "if ownRetries+heldRetries < part {", without: "if part >= 0 {",
 	},
 	{
 		row: "S1-31", file: "client/report/report.go", tests: "client", pattern: "TestPermitsAreReported/S1-31",
 		text: ", Attempts: tried}", without: "}",
+	},
+	{
+		row: "S1-32", file: "cluster/retries/desk.go", tests: "cluster/retries", pattern: "TestDecisionsCost/S1-32",
+		text: "ok && known.slice == slice {", without: "ok && known.slice > slice {",
+	},
+	{
+		row: "S1-33", file: "fsm/retry/budget.go", tests: "fsm/retry",
+		text: "leftHi == rightHi && leftLo > rightLo", without: "leftHi == rightHi && leftLo >= rightLo",
 	},
 	{
 		row: "S1-34", file: "fsm/retry/budget.go", tests: "fsm/retry",
@@ -80,12 +109,48 @@ var mechanisms = []mechanism{
 		text: "if h.known || c.kept != (tally.Count{}) {", without: "if h.client != nil {",
 	},
 	{
+		row: "S2-01", file: "fsm/bucket/bucket.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-01",
+		text: "want > max(0, b.free-mul(keep, s.unit))+own.level {", without: "want < 0 {",
+	},
+	{
+		row: "S2-02", file: "cluster/queue/queue.go", tests: "cluster",
+		pattern: "TestOneQueueForEachKeyAndClass/S2-02",
+		text:    "l := p.lane(w.Class)", without: "l := p.lane(w.Client)",
+	},
+	{
+		row: "S2-03", file: "fsm/match/charges.go", tests: "api/server", pattern: "TestAttributesBecomeCharges/S2-03",
+		text: "return r.checked(Key(list...))", without: "return r.checked(Key(list[1:]...))",
+	},
+	{
+		row: "S2-05", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-05",
+		text:    "m.targetOf(lim, name, m.state.FindKey(lim.ID, name))",
+		without: "m.targetOf(lim, \"one\", m.state.FindKey(lim.ID, \"one\"))",
+	},
+	{
+		row: "S2-06", file: "bench/storm/herd.go", tests: "bench/storm", pattern: "TestHerd/S2-06",
+		text: "const herdBin = 100 * time.Millisecond", without: "const herdBin = time.Second",
+	},
+	{
+		row: "S2-09", file: "bench/storm/fleetours.go", tests: "bench/storm",
+		pattern: "TestNoCallWithoutALease/S2-09",
+		text:    "case a.Granted:", without: "case a.Granted || a.Denial != nil:",
+	},
+	{
 		row: "S2-18", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-18",
 		text: "used := t.lim.InUse(", without: "used := 0 * t.lim.InUse(",
 	},
 	{
 		row: "S2-23", file: "fsm/state/slots.go", tests: "fsm", pattern: "TestSlotsComeBackFromEverywhere/S2-23",
 		text: "one.total -= h.amount", without: "one.total -= 0 * h.amount",
+	},
+	{
+		row: "S2-27", file: "fsm/expiry.go", tests: "fsm", pattern: "TestIdleTenantsGo/S2-27",
+		text: "m.state.DropKey(lim, k)", without: "m.state.SealKey(k)",
+	},
+	{
+		row: "S2-32", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-32",
+		text:    "m.targetOf(lim, name, m.state.FindKey(lim.ID, name))",
+		without: "m.targetOf(lim, \"one\", m.state.FindKey(lim.ID, \"one\"))",
 	},
 	{
 		row: "S2-35", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestScripts/S2-35",
@@ -96,6 +161,24 @@ var mechanisms = []mechanism{
 		text: "held.Lower(d.Shape, max(0, held.Level(d.Shape)-left))", without: "held.Lower(d.Shape, 0*left)",
 	},
 	{
+		row: "S3-02", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-02",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
+		row: "S3-03", file: "bench/storm/plan.go", tests: "bench/storm", pattern: "TestPlan/S3-03",
+		text:    "float64(p.Limits.Input) / float64(p.Task.Input)",
+		without: "float64(p.Limits.Input) / float64(p.Task.Input+p.Task.Output)",
+	},
+	{
+		row: "S3-04", file: "fsm/deny.go", tests: "api/server", pattern: "TestTheBindingDimensionIsNamed/S3-04",
+		text:    "Dimension: l.charge.GetDimension(), RetryAfter: wait,",
+		without: "Dimension: \"requests\", RetryAfter: wait,",
+	},
+	{
+		row: "S3-05", file: "api/limitsfile/written/values.go", tests: "api/limitsfile", pattern: "TestExampleIsTrue/S3-05",
+		text: "{\"min\", time.Minute}", without: "{\"min\", time.Second}",
+	},
+	{
 		row: "S3-09", file: "fsm/lease/settle.go", tests: "fsm", pattern: "TestScripts/S3-09",
 		text: "c.Excess += extra", without: "c.Excess += 0",
 	},
@@ -104,8 +187,16 @@ var mechanisms = []mechanism{
 		text: "want > max(0, b.free-mul(keep, s.unit))+own.level {", without: "want > max(0, b.free-mul(keep, s.unit)) {",
 	},
 	{
+		row: "S3-12", file: "fsm/match/index.go", tests: "api/server", pattern: "TestSlotsOfAClass/S3-12",
+		text: "if value == \"\" && name == className {", without: "if value != \"\" && name == className {",
+	},
+	{
 		row: "S3-13", file: "fsm/lineage/carry.go", tests: "fsm", pattern: "TestRaisingALimitIsMonotone/S3-13",
 		text: "d.take(old, &next[i].Bucket)", without: "next[i].Bucket = d.Shape.Empty(since)",
+	},
+	{
+		row: "S3-16", file: "fsm/match/charges.go", tests: "api/server", pattern: "TestAttributesBecomeCharges/S3-16",
+		text: "return r.checked(value)", without: "return r.checked(value[:1])",
 	},
 	{
 		row: "S3-19", file: "cluster/queue/lane.go", tests: "bench/storm", pattern: "TestStorms/s3-demo/S3-19",
@@ -128,8 +219,35 @@ var mechanisms = []mechanism{
 		text: "p.Start = rampStart", without: "p.Start = pace.Whole",
 	},
 	{
+		row: "S3-31", file: "fsm/lease/settle.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-31",
+		text: "c.Excess += extra", without: "c.Excess += 0",
+	},
+	{
+		row: "S3-34", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-34",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
+		row: "S3-35", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-35",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
+		row: "S3-37", file: "cluster/admit.go", tests: "cluster", pattern: "TestNoSinglePoint/S3-37",
+		text: "if it.Hops <= hopsMax && n.forwarder", without: "if it.Hops < 0 && n.forwarder",
+	},
+	{
 		row: "S3-39", file: "cluster/queue/turn.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-39",
 		text: "m.tokens[c.Dimension] += float64(c.Tokens)", without: "m.tokens[c.Dimension] += 2 * float64(c.Tokens)",
+	},
+	{
+		row: "S3-40", file: "fsm/retry/budget.go", tests: "bench/storm",
+		pattern: "TestRetriesFitIntoTheHeadroom/S3-40",
+		text:    "if total <= r.MinRequests {", without: "if total >= 0 {",
+	},
+	{
+		row: "S3-41", file: "fsm/match/charges.go", tests: "api/server",
+		pattern: "TestTheBindingDimensionIsNamed/S3-41",
+		text:    "for _, d := range r.limit.GetDimensions() {",
+		without: "for _, d := range r.limit.GetDimensions()[:1] {",
 	},
 	{
 		row: "S3-42", file: "client/decision.go", tests: "client", pattern: "TestFeedbackIsForEverybody/S3-42",
