@@ -17,7 +17,6 @@ const (
 	slotLimit   = "slots"
 	queueLimit  = "queue"
 	pausedLimit = "provider"
-	wideLimit   = "wide"
 
 	exactBurst = 10_000_000
 	slotCount  = 5
@@ -38,7 +37,6 @@ func configure(ctx context.Context, c *crowd) error {
 			{Name: slotLimit, Per: key, Concurrency: proto.Int64(slotCount), Lease: durationpb.New(time.Hour)},
 			{Name: queueLimit, Per: key, Dimensions: rate(50, 5)},
 			{Name: pausedLimit, Per: key, Dimensions: rate(1000, 1000), Ramp: durationpb.New(time.Second)},
-			{Name: wideLimit, Dimensions: rate(1_000_000, 1_000_000)},
 		},
 		RetryBudgets: []*quorleasev1.RetryBudget{{Name: "storms", Client: stormClients + "*"}},
 	})

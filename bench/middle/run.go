@@ -90,7 +90,13 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = c.close() }()
-	return configure(ctx, c)
+	for {
+		// A leader that has just been elected may lose another election at once.
+		err := configure(ctx, c)
+		if err == nil || !bench.MayHaveHappened(err) || !pause(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
 }
 
 // parts are what goes on in one round.
@@ -147,6 +153,7 @@ func (r *run) round(ctx context.Context, number int) error {
 	}
 	stop()
 	p.loaded.Wait()
+	p.storming.join()
 	if err != nil {
 		return errors.Join(err, p.err())
 	}
@@ -165,13 +172,13 @@ func (r *run) kill(ctx context.Context, p *parts) (time.Duration, error) {
 	for p.storming.busy() < from && !p.storming.over() && pause(ctx, time.Millisecond) {
 	}
 	p.pausing.hurry.Store(true)
-	for range r.random.IntN(5) {
-		pause(ctx, time.Millisecond)
-	}
 	for i := 0; i < 50 && min(p.settling.busy(), p.pausing.busy()) == 0; i++ {
 		pause(ctx, time.Millisecond)
 	}
 	under := []int64{p.settling.busy(), p.holding.busy(), p.waiting.busy(), p.pausing.busy(), p.storming.busy()}
+	p.storming.burst(ctx)
+	// None of the burst has been granted then, or all, or it is in the middle of it.
+	pause(ctx, time.Duration(r.random.Int64N(int64(30*time.Millisecond))))
 	killed := time.Now()
 	if err := r.config.Nodes.Signal(leader, syscall.SIGKILL); err != nil {
 		return 0, err
