@@ -208,9 +208,7 @@ func (l *link) open(
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect: %w", err)
 	}
-	s, err := session.Open(ctx, conn, session.Hello{
-		Client: config.Client, SessionID: config.SessionID, Connection: l.members.streams.Add(1),
-	})
+	s, err := session.Open(ctx, conn, l.members.hello())
 	return s, told, err
 }
 
@@ -283,6 +281,7 @@ func (l *link) lost(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l.session, l.status, l.err = nil, nil, err
+	m.missLocked()
 	m.troubleLocked(time.Now())
 }
 

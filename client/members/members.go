@@ -42,7 +42,8 @@ type Members struct {
 	// best is where calls go: read by each, so without the mutex.
 	best atomic.Pointer[choice]
 	// streams counts the sessions that were opened, each with a number of its own.
-	streams atomic.Uint64
+	streams  atomic.Uint64
+	presence presence
 	// told has room for one signal: state has changed.
 	told chan struct{}
 
@@ -74,6 +75,7 @@ func New(config Config) (*Members, error) {
 		return nil, fmt.Errorf("members: %w", err)
 	}
 	m := &Members{config: config, told: make(chan struct{}, 1), changed: make(chan struct{})}
+	m.presence.lost = make(chan struct{}, 1)
 	m.life, m.cancel = context.WithCancel(context.Background())
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -81,6 +83,7 @@ func New(config Config) (*Members, error) {
 	for _, address := range config.Endpoints {
 		m.addLocked(address, true)
 	}
+	m.joined.Go(m.stay)
 	if config.Changed != nil {
 		m.joined.Go(m.tell)
 	}

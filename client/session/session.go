@@ -53,6 +53,7 @@ type Hello struct {
 // Session is one open stream. It is safe for concurrent use.
 type Session struct {
 	conn   *grpc.ClientConn
+	number uint64
 	stream grpc.BidiStreamingClient[quorleasev1.SessionRequest, quorleasev1.SessionResponse]
 	// cancel ends the stream.
 	cancel context.CancelFunc
@@ -98,7 +99,7 @@ func Open(ctx context.Context, conn *grpc.ClientConn, hello Hello) (*Session, er
 		return nil, fmt.Errorf("open session: %w", err)
 	}
 	s := &Session{
-		conn: conn, stream: stream, cancel: cancel,
+		conn: conn, number: hello.Connection, stream: stream, cancel: cancel,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	s.joined.Add(2)
@@ -131,6 +132,9 @@ func open(
 
 // Conn is the connection that the session is on, for unary calls.
 func (s *Session) Conn() *grpc.ClientConn { return s.conn }
+
+// Connection is the number that it was opened with.
+func (s *Session) Connection() uint64 { return s.number }
 
 // Ended is closed when the session is over.
 func (s *Session) Ended() <-chan struct{} { return s.ended }
