@@ -39,7 +39,8 @@ type draw struct {
 func breakRows(ctx context.Context, d draw, out io.Writer) error {
 	drawn := slices.Clone(mechanisms)
 	if d.only != "" {
-		drawn = slices.DeleteFunc(drawn, func(m mechanism) bool { return !slices.Contains(strings.Split(d.only, ","), m.row) })
+		wanted := strings.Split(d.only, ",")
+		drawn = slices.DeleteFunc(drawn, func(m mechanism) bool { return !slices.Contains(wanted, m.row) })
 		d.rows = 0
 	}
 	chance := rand.New(rand.NewPCG(d.seed, 0))
