@@ -130,7 +130,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	n := newNode(c)
 	for _, step := range []func() error{
 		func() error { return n.bindPeer(ctx) },
-		n.openIdentity, n.openAudit, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
+		n.openAudit, n.openIdentity, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
 		n.openProber, n.openForming, n.openMetrics, n.openServer,
 	} {
 		if err := step(); err != nil {
@@ -201,7 +201,7 @@ func (n *Node) openIdentity() error {
 	return nil
 }
 
-// openAudit opens the file of decisions, before anything is decided.
+// openAudit opens the file of decisions, before anything is written.
 func (n *Node) openAudit() (err error) {
 	n.audit, err = audit.Open(audit.Config{
 		Path: n.config.Audit, Bytes: n.config.AuditBytes, Keep: n.config.AuditKeep,

@@ -19,14 +19,14 @@ func openFile(path string) (file, int64, error) {
 	// Who asked for what is nobody's business but the operator's.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, 0, fmt.Errorf("open audit file: %w", err)
+		return nil, 0, fmt.Errorf("--audit: %w", err)
 	}
 	stat, err := f.Stat()
 	if err == nil && !stat.Mode().IsRegular() {
 		err = fmt.Errorf("%s is no regular file", path)
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("open audit file: %w", errors.Join(err, f.Close()))
+		return nil, 0, fmt.Errorf("--audit: %w", errors.Join(err, f.Close()))
 	}
 	return f, stat.Size(), nil
 }
