@@ -220,7 +220,7 @@ var mechanisms = []mechanism{
 	},
 	{
 		row: "S3-31", file: "fsm/lease/settle.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-31",
-		text: "c.Excess += extra", without: "c.Excess += 0",
+		text: "b.bookExcess(l, c, used[i])", without: "_ = c.Excess",
 	},
 	{
 		row: "S3-34", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-34",
