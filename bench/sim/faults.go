@@ -151,6 +151,9 @@ func (w *World) sleepClients() {
 			w.suspend(c.host, d)
 		}
 	}
+	if len(w.holders) > 0 && w.stage.Chance(2) {
+		w.suspend(w.holders[0].client.host, d)
+	}
 }
 
 func (w *World) everybody() []*stage.Host {
@@ -160,6 +163,9 @@ func (w *World) everybody() []*stage.Host {
 	}
 	for _, c := range w.clients {
 		all = append(all, c.host)
+	}
+	for _, h := range w.holders {
+		all = append(all, h.client.host)
 	}
 	return all
 }
@@ -209,6 +215,10 @@ func (w *World) loseQuorum() {
 
 // cutClient separates one client from all nodes.
 func (w *World) cutClient() {
-	c := w.clients[w.stage.Rand.IntN(len(w.clients))]
+	all := w.clients
+	for _, h := range w.holders {
+		all = append(all[:len(all):len(all)], h.client)
+	}
+	c := all[w.stage.Rand.IntN(len(all))]
 	w.cut([]*stage.Host{c.host}, w.everybody(), w.stage.Between(time.Second, 10*time.Second))
 }

@@ -31,6 +31,8 @@ func (w *World) settled() {
 	if w.storm != nil && w.judge.Exhausted() < w.stage.Real()-quietFor+budgetWindow {
 		w.judge.Complain("G12", "the nodes' parts used up less than the rule leaves, all the time")
 	}
+	w.wholeAgain()
+	w.freed()
 	for _, l := range w.limits {
 		if l.GetUnlimited() {
 			continue
@@ -43,6 +45,22 @@ func (w *World) settled() {
 			w.paid(l, key)
 			w.served(l, key)
 		}
+	}
+}
+
+// never is the id of a lease that nobody has.
+var never = []byte("never-acquired-1")
+
+// freed checks that nothing is held any more.
+func (w *World) freed() {
+	r := w.witness.replica
+	in, err := r.Inspect(r.Now(), gateLimit, "")
+	if err != nil {
+		w.judge.Complain("model", "%v", err)
+		return
+	}
+	if open, counted := in.Buckets[0].Open, w.judge.InUse(gateLimit); open != 0 || counted != 0 {
+		w.judge.Complain("slots", "%d slots are in use when nobody holds any, and %d by what was granted", open, counted)
 	}
 }
 
@@ -85,7 +103,7 @@ func (w *World) served(limit *logv1.Limit, key string) {
 			ask := func(n int64) *logv1.AcquireResult {
 				r := w.witness.replica
 				answer, err := r.Peek(r.Now()+bucket.Instant(settledFor), &logv1.Acquire{
-					Class: name, Charges: charges(limit.GetName(), key, d.GetName(), n),
+					LeaseId: never, Track: true, Class: name, Charges: charges(limit.GetName(), key, d.GetName(), n),
 				})
 				if err != nil {
 					w.judge.Complain("model", "%s: %v", what, err)

@@ -33,6 +33,7 @@ type Stats struct {
 	Granted, Denied, Abandoned, Settled, Renewed                int
 	Elections, Installs, Snapshots, Crashes, Restarts           int
 	Suspensions, Cuts, Losses, Stalled, Stale, Incidents, Local int
+	Waited, Slots, HungUp, Resumed, Signals, Paused             int
 }
 
 // Add adds what happened in another run.
@@ -89,6 +90,8 @@ func Run(options Options) *Outcome {
 	w.stage.At(nil, startFor, func() { w.faulty = true })
 	w.stage.At(nil, end, w.heal)
 	w.stage.At(nil, end+quietFor-drainFor, func() { w.busy = false })
+	// What was still under way has come by then.
+	w.stage.At(nil, end+quietFor-drainFor/2, w.clearAll)
 	w.stage.Run(end+quietFor, broken)
 	if !broken() {
 		w.settled()

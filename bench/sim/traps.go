@@ -67,6 +67,11 @@ const (
 	EarlyHint Trap = "early-hint"
 	// Diverging: a node applies an entry a nanosecond later than the others.
 	Diverging Trap = "diverging"
+	// HeldTooLong: whoever lost its connection holds its slots until their lease ends,
+	// though its session has ended.
+	HeldTooLong Trap = "held-too-long"
+	// EndedByID: a node ends a session, and not one connection of it.
+	EndedByID Trap = "ended-by-id"
 	// LostReport: a client takes a report for booked that nobody has answered.
 	LostReport Trap = "lost-report"
 )
@@ -102,12 +107,17 @@ func Traps() []Seeded {
 		{CostlyDenial, "G7"},
 		{EarlyHint, "G7"},
 		{Diverging, "G9"},
+		{HeldTooLong, "slots"},
+		{EndedByID, "slots"},
 		{LostReport, "reports"},
 	}
 }
 
 // stormy says whether a trap is about retry budgets.
 func (t Trap) stormy() bool { return t == WholeHeadroom || t == ForgottenWhenSent || t == FrozenWindow }
+
+// gated says whether a trap is about slots.
+func (t Trap) gated() bool { return t == HeldTooLong || t == EndedByID }
 
 // Seeded is a trap and the rule that it breaks.
 type Seeded struct {

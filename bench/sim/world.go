@@ -24,6 +24,9 @@ const (
 	rareLimit  = "rare"
 	freeLimit  = "free"
 	laneLimit  = "lane"
+	gateLimit  = "gate"
+	softLimit  = "soft"
+	adaptLimit = "adapt"
 )
 
 // clientCount clients share what is shared in equal parts.
@@ -49,6 +52,8 @@ type World struct {
 	storm    *storm
 	patients []*patient
 	greedy   *greedy
+	holders  []*holder
+	gateways []*gateway
 	judge    *judge.Judge
 	witness  *witness
 	cutter   *cutter
@@ -97,10 +102,20 @@ func newLimits() []*logv1.Limit {
 	lane := limit(laneLimit, 2*second, requests(6, 10, 0, 1000))
 	lane.Classes = []*logv1.Class{{Name: "live", Share: 3_000, Burst: 3_000}, {Name: "batch", Share: 3_000, Burst: 3_000}}
 	lane.Queue = &logv1.Queue{Max: 1000, MaxWait: int64(time.Minute)}
+	// Three slots, for which some wait.
+	gate := limit(gateLimit, 2*second, &logv1.Dimension{Name: "slots", Interval: second, Burst: 3})
+	gate.Kind = logv1.Kind_KIND_CONCURRENCY
+	gate.Queue = &logv1.Queue{Max: 1000, MaxWait: int64(time.Minute)}
+	// What providers speak of: one reopens over a ramp, the other adapts.
+	soft := limit(softLimit, 2*second, requests(8, 10, 0, 10))
+	soft.Keyed, soft.Ramp = true, 2*second
+	adapt := limit(adaptLimit, 2*second, requests(8, 10, 6, 10))
+	adapt.Adaptive = &logv1.Adaptive{Decrease: 5_000, Step: 2_000, Interval: second / 2, Floor: 500}
 	// The first is the one that T40 changes.
 	return []*logv1.Limit{
 		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
 		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare, free, lane,
+		gate, soft, adapt,
 	}
 }
 
@@ -148,6 +163,14 @@ func newWorld(seed uint64, trap Trap) *World {
 	if w.stage.Chance(2) || trap == None && w.stage.Chance(2) {
 		w.addQueue()
 	}
+	if trap == None && w.stage.Chance(2) || trap.gated() {
+		w.addHolders()
+	}
+	if trap == None && w.stage.Chance(2) {
+		for i := range 2 {
+			w.gateways = append(w.gateways, &gateway{w.newcomer(fmt.Sprint("g", i))})
+		}
+	}
 	w.judge.Watch(w.limit(rateLimit), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
@@ -163,15 +186,25 @@ func newWorld(seed uint64, trap Trap) *World {
 
 // addQueue brings in those who wait, and one who takes whatever is free.
 func (w *World) addQueue() {
-	newcomer := func(name string) *client {
-		return &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
-	}
-	w.greedy = &greedy{newcomer("greedy")}
+	w.greedy = &greedy{w.newcomer("greedy")}
 	for i := range 1 + w.stage.Rand.IntN(3) {
-		w.patients = append(w.patients, &patient{newcomer(fmt.Sprint("p", i))})
+		w.patients = append(w.patients, &patient{w.newcomer(fmt.Sprint("p", i))})
 	}
 	w.judge.Lane(w.limit(laneLimit), "batch")
 	w.judge.Guarantee(w.limit(laneLimit), "", "live")
+}
+
+// addHolders brings in those who hold slots.
+func (w *World) addHolders() {
+	for i := range 4 {
+		w.holders = append(w.holders, newHolder(w.newcomer(fmt.Sprint("h", i))))
+	}
+	w.judge.Slots(w.limit(gateLimit))
+	w.keepHangingUp()
+}
+
+func (w *World) newcomer(name string) *client {
+	return &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
 }
 
 func (w *World) clocks() stage.Clocks {
@@ -197,6 +230,12 @@ func (w *World) begin() {
 	}
 	for _, p := range w.patients {
 		p.start()
+	}
+	for _, h := range w.holders {
+		h.start()
+	}
+	for _, g := range w.gateways {
+		g.start()
 	}
 	w.configure()
 }
@@ -235,6 +274,7 @@ func (w *World) applied(n *node, c *judge.Committed) {
 	}
 	w.stage.Trace("entry %d of term %d by n%d, stamp %v, now %v: %v", c.Index, c.Term, c.Stamp.Node,
 		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
+	w.count(c)
 	w.judge.Commit(c)
 	w.witness.see(c)
 	if wall := time.Duration(w.witness.replica.Wall()); wall > w.stage.Real()+wallMost {
@@ -243,6 +283,21 @@ func (w *World) applied(n *node, c *judge.Committed) {
 	w.cutter.see(c)
 	if w.storm != nil {
 		w.counted(w.witness.replica)
+	}
+}
+
+// count counts what tests want to have happened.
+func (w *World) count(c *judge.Committed) {
+	for i, op := range c.Entry.GetOperations() {
+		answer := c.Results[i].GetAcquire()
+		if answer.GetGranted() && op.GetAcquire().GetHeld() > 0 {
+			w.stats.Waited++
+		}
+		for _, d := range answer.GetDenials() {
+			if d.GetReason() == logv1.Reason_REASON_PAUSED || d.GetReason() == logv1.Reason_REASON_BLOCKED {
+				w.stats.Paused++
+			}
+		}
 	}
 }
 

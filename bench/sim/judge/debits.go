@@ -41,7 +41,8 @@ func (d *debits) take(op *logv1.Operation, result *logv1.Result) {
 	switch kind := result.GetKind().(type) {
 	case *logv1.Result_Limits:
 		for _, c := range kind.Limits.GetChanges() {
-			if c.GetLimitAfter() != nil && !c.GetLimitAfter().GetUnlimited() {
+			if c.GetLimitAfter() != nil && !c.GetLimitAfter().GetUnlimited() &&
+				c.GetLimitAfter().GetKind() == logv1.Kind_KIND_RATE {
 				d.change(c.GetLimitAfter())
 			}
 		}

@@ -17,7 +17,7 @@ import (
 // rounding: two machines that are 200 off in opposite directions differ by 400.
 const DriftPPM = 210
 
-// Violation is a broken rule: G1 to G12, A20, or "clock", "reports", "model".
+// Violation is a broken rule: G1 to G12, A20, or one of those that docs/design/simulator.md names.
 type Violation struct {
 	Rule, What string
 }
@@ -39,6 +39,8 @@ type Judge struct {
 	budget     budget
 	queue      queue
 	patient    bool
+	slots      slots
+	pauses     pauses
 
 	hashes map[uint64]uint64
 }
@@ -58,6 +60,11 @@ func New() *Judge {
 		judge: j, waiting: make(map[string]*waiter), gone: make(map[string]uint64), unheld: make(map[string]unheld),
 		lanes: make(map[lane]int64), guaranteed: make(map[lane]guaranteedRate),
 	}
+	j.slots = slots{
+		judge: j, most: make(map[string]int64), leases: make(map[string]*slotLease), open: make(map[string]*slotLease),
+		sessions: make(map[string]*slotSession),
+	}
+	j.pauses = pauses{judge: j, keys: make(map[place]*closing)}
 	j.budget = budget{judge: j, open: make(map[string]decided)}
 	j.guarantees = guarantees{judge: j, buckets: make(map[place]*guarantee), leases: make(map[string][]taken)}
 	return j
@@ -115,10 +122,13 @@ type Committed struct {
 func (j *Judge) Commit(c *Committed) {
 	j.clock.committed(c)
 	j.debits.now = int64(c.Now)
+	j.slots.advance(int64(c.Now))
 	for i, op := range c.Entry.GetOperations() {
 		result := c.Results[i]
 		j.debits.take(op, result)
 		j.guarantees.take(int64(c.Now), op, result)
+		j.slots.take(int64(c.Now), op, result)
+		j.pauses.take(int64(c.Now), op, result)
 		j.queue.take(c, op, result)
 		j.ledger.committed(c, op, result)
 		if report := op.GetReportAdmitted(); report != nil {

@@ -19,6 +19,8 @@ type record struct {
 	granted int
 	// gone: a release of the id was answered when nobody knew it.
 	gone bool
+	// sequence is the highest of its renewals that were granted.
+	sequence uint64
 	// answers are what was answered first, by the request.
 	answers map[string]string
 }
@@ -37,6 +39,10 @@ func (l *ledger) record(id []byte) *record {
 func Tracked(id []byte) bool { return len(id) > 0 && id[0] == 't' }
 
 func (l *ledger) committed(c *Committed, op *logv1.Operation, result *logv1.Result) {
+	if renew := op.GetRenew(); renew != nil && result.GetLease() != nil {
+		r := l.record(renew.GetLeaseId())
+		r.sequence = max(r.sequence, renew.GetSequence())
+	}
 	acquire, answer := op.GetAcquire(), result.GetAcquire()
 	if !Tracked(acquire.GetLeaseId()) || !answer.GetGranted() || answer.GetRepeated() {
 		return
@@ -63,6 +69,10 @@ func (j *Judge) Answered(op *logv1.Operation, result *logv1.Result) {
 	}
 	r := j.ledger.record(id)
 	refused := result.GetRefusal().GetCause()
+	if renew := op.GetRenew(); renew != nil && refused != 0 && renew.GetSequence() < r.sequence {
+		// It comes again when its holder is further on.
+		return
+	}
 	if op.GetRelease() != nil && refused == logv1.Refusal_CAUSE_LEASE_NOT_FOUND {
 		r.gone = true
 	}
@@ -104,12 +114,13 @@ func canonical(op *logv1.Operation, result *logv1.Result) (id []byte, request, a
 		}
 		return kind.Release.GetLeaseId(), "release", answer
 	case *logv1.Operation_Renew:
-		// A holder here renews once. What the lease became since is shown in a
-		// repeated answer too, and is no difference.
+		// What the lease became since is shown in a repeated answer too, and is no
+		// difference.
+		request = fmt.Sprint("renewal ", kind.Renew.GetSequence())
 		if result.GetLease() != nil {
 			answer = "renewed"
 		}
-		return kind.Renew.GetLeaseId(), "renew", answer
+		return kind.Renew.GetLeaseId(), request, answer
 	}
 	return nil, "", ""
 }

@@ -185,7 +185,7 @@ func (q *queue) look(c *Committed, patient bool) {
 		switch {
 		case u.term != c.Term:
 			delete(q.unheld, id)
-		case c.Stamp.Real > u.by:
+		case patient && c.Stamp.Real > u.by:
 			q.judge.Complain("abandoned", "%s was granted to nobody and is not given back", name([]byte(id)))
 		}
 	}
