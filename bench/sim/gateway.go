@@ -86,7 +86,7 @@ func (w *World) clear(one told) {
 	op := &logv1.Operation{Kind: &logv1.Operation_Adjust{Adjust: &logv1.Adjust{
 		Limit: one.limit, Key: one.key, Change: &logv1.Adjust_Clear{Clear: true}, Reason: "paid",
 	}}}
-	w.clients[0].persist(op, 100, func(r reply) {
+	w.clients[0].persist(op, forever, func(r reply) {
 		if r.result.GetAdjust() == nil {
 			w.judge.Complain("model", "%v is answered %v", op, r.result)
 		}

@@ -130,7 +130,7 @@ func (s *slot) renew() {
 		sure := s.believes() && over == s.connection && !s.broken
 		switch lease := r.result.GetLease(); {
 		case sure && r.result.GetRefusal() != nil:
-			c.world.judge.Complain("session", "%s holds %s, and its renewal %d is refused: %v", c.name, s.id, op.GetSequence(),
+			c.world.judge.Complain("slots", "%s holds %s, and its renewal %d is refused: %v", c.name, s.id, op.GetSequence(),
 				r.result)
 		case sure && lease.GetState() == logv1.LeaseState_LEASE_STATE_OPEN:
 			ttl := time.Duration(lease.GetTtl())
@@ -195,7 +195,7 @@ func (h *holder) comeBack() {
 	op := &logv1.Operation{Kind: &logv1.Operation_EndSession{EndSession: &logv1.EndSession{
 		Session: h.session, Connection: h.connection, Resumed: true,
 	}}}
-	h.client.persist(op, 100, func(reply) {
+	h.client.persist(op, forever, func(reply) {
 		if h.inTime() {
 			h.client.world.stats.Resumed++
 		} else {

@@ -18,7 +18,7 @@ func waits(file, text, with string) overlay.Edit {
 
 // All are the mistakes.
 func All() []Mistake {
-	return slices.Concat(changing(), owing(), guaranteeing(), waitingRoom(), counting(), timing())
+	return slices.Concat(changing(), owing(), guaranteeing(), waitingRoom(), slots(), pauses(), counting(), timing())
 }
 
 // changing is about limits that change.
