@@ -24,13 +24,23 @@ func (w *World) weather() time.Duration {
 	// Each run has a few kinds of faults, so that the rare ones meet.
 	s.Rand.Shuffle(len(faults), func(i, k int) { faults[i], faults[k] = faults[k], faults[i] })
 	kinds := faults[:2+s.Rand.IntN(4)]
-	if w.trap == LargerEstimateDrift {
+	switch w.trap {
+	case LargerEstimateDrift:
 		kinds = []func(){w.transfer}
+	case ForgottenWhenSent:
+		kinds = []func(){w.transfer, w.isolate, w.loseQuorum}
+	case NodeSleeps:
+		kinds = []func(){w.sleepNode}
+	case OldStamp:
+		kinds = []func(){w.relay}
 	}
 	if s.Chance(2) {
 		w.keepChanging()
 	}
 	every := s.Between(2*time.Second, 6*time.Second)
+	if w.trap != None {
+		every /= 2
+	}
 	var next func()
 	next = func() {
 		s.At(nil, s.Between(every/4, 2*every), next)

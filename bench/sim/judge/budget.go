@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"sort"
 	"time"
 )
@@ -15,12 +16,10 @@ type budget struct {
 	most, least int
 	// part is what a process of a node may admit that nobody hears of any more.
 	part int
-	// admitted are the times at which requests were admitted that were granted or of
-	// which nobody knows, in order; open those that have no fate yet.
-	admitted []time.Duration
-	// stamps are the authority times by which they were decided.
-	stamps []time.Duration
-	open   map[string]decided
+	// admitted are the requests that were admitted and granted or of which nobody
+	// knows, in the order of authority time; open those that have no fate yet.
+	admitted []decided
+	open     map[string]decided
 	// lost are the times at which a process ended.
 	lost []time.Duration
 	// full is when the rule, and not a part of it, refused last, in real time.
@@ -51,8 +50,7 @@ func (j *Judge) FinishedRetry(id string, recorded bool) {
 	at, ok := b.open[id]
 	delete(b.open, id)
 	if ok && recorded {
-		b.stamps = append(b.stamps, at.stamp)
-		b.note(at.real)
+		b.note(at)
 	}
 }
 
@@ -60,24 +58,31 @@ func (j *Judge) FinishedRetry(id string, recorded bool) {
 // reported.
 func (j *Judge) Restarted(now time.Duration) { j.budget.lost = append(j.budget.lost, now) }
 
-func (b *budget) note(at time.Duration) {
-	i := sort.Search(len(b.admitted), func(i int) bool { return b.admitted[i] > at })
-	b.admitted = append(b.admitted, 0)
-	copy(b.admitted[i+1:], b.admitted[i:])
-	b.admitted[i] = at
+// note counts what is in one window both in real time and in authority time as each
+// node took it to be: one that lags counts what it admits where the others have been
+// before.
+func (b *budget) note(at decided) {
+	i := sort.Search(len(b.admitted), func(i int) bool { return b.admitted[i].stamp > at.stamp })
+	b.admitted = slices.Insert(b.admitted, i, at)
 	// A slice of the window is a three hundredth; the window that the nodes see may
 	// be shorter by one.
 	width := b.window - b.window/100
 	for first := range b.admitted[:i+1] {
-		if b.admitted[first]+width < at {
+		if b.admitted[first].stamp+width < at.stamp {
 			continue
 		}
-		end := b.admitted[first] + width
-		last := sort.Search(len(b.admitted), func(i int) bool { return b.admitted[i] > end })
-		bound := b.most + b.part*b.ended(b.admitted[first]-b.window, end)
-		if n := last - first; n > bound {
-			b.judge.Complain("G12", "%d retries were admitted from %v to %v, at most %d may be",
-				n, b.admitted[first], end, bound)
+		end := b.admitted[first].stamp + width
+		last := sort.Search(len(b.admitted), func(i int) bool { return b.admitted[i].stamp > end })
+		n := 0
+		for _, one := range b.admitted[first:last] {
+			if one.real > at.real-width && one.real <= at.real {
+				n++
+			}
+		}
+		bound := b.most + b.part*b.ended(at.real-2*b.window, at.real)
+		if n > bound {
+			b.judge.Complain("G12", "%d retries were admitted from %v to %v, at most %d may be", n, b.admitted[first].stamp,
+				end, bound)
 		}
 		return
 	}
@@ -96,8 +101,8 @@ func (b *budget) ended(from, to time.Duration) (n int) {
 // since counts what was admitted from a moment of authority time on, with what may
 // still be.
 func (b *budget) since(from time.Duration) (n int) {
-	for _, stamp := range b.stamps {
-		if stamp >= from {
+	for _, one := range b.admitted {
+		if one.stamp >= from {
 			n++
 		}
 	}

@@ -16,7 +16,7 @@ func TestTraps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	output, err := mistake.Run(t.Context(), program, "", "-seeds", "20").CombinedOutput()
+	output, err := mistake.Run(t.Context(), program, "", "-seeds", "4").CombinedOutput()
 	if err != nil {
 		t.Fatalf("without a mistake: %v\n%s", err, output)
 	}
