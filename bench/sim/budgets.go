@@ -54,10 +54,10 @@ func (b *budgets) decide(c *call) *call {
 	}
 	now := max(n.clock.Estimate(), n.replica.Now())
 	nodes := len(n.world.nodes)
-	switch n.world.trap {
-	case WholeHeadroom:
+	if n.world.trap == WholeHeadroom {
 		nodes = 1
-	case FrozenWindow:
+	}
+	if n.world.trap == FrozenWindow {
 		now = n.replica.Now()
 	}
 	ruling := b.desk.Decide(n.replica.Machine, retries.Ask{

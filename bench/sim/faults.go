@@ -24,15 +24,8 @@ func (w *World) weather() time.Duration {
 	// Each run has a few kinds of faults, so that the rare ones meet.
 	s.Rand.Shuffle(len(faults), func(i, k int) { faults[i], faults[k] = faults[k], faults[i] })
 	kinds := faults[:2+s.Rand.IntN(4)]
-	switch w.trap {
-	case LargerEstimateDrift:
-		kinds = []func(){w.transfer}
-	case ForgottenWhenSent:
-		kinds = []func(){w.transfer, w.isolate, w.loseQuorum}
-	case NodeSleeps:
-		kinds = []func(){w.sleepNode}
-	case OldStamp:
-		kinds = []func(){w.relay}
+	if those := w.haunts(); those != nil {
+		kinds = those
 	}
 	if s.Chance(2) {
 		w.keepChanging()
@@ -50,6 +43,14 @@ func (w *World) weather() time.Duration {
 	}
 	s.At(nil, startFor, next)
 	return s.Between(25*time.Second, 50*time.Second)
+}
+
+// haunts are the faults that show a mistake which others seldom do, nil for any.
+func (w *World) haunts() []func() {
+	return map[Trap][]func(){
+		LargerEstimateDrift: {w.transfer}, NodeSleeps: {w.sleepNode}, OldStamp: {w.relay},
+		ForgottenWhenSent: {w.transfer, w.isolate, w.loseQuorum},
+	}[w.trap]
 }
 
 // heal ends all faults.

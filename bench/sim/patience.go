@@ -57,7 +57,7 @@ func (p *patient) act() {
 }
 
 // wait asks some node, and lets the answer take as long as the queue may.
-func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) *call {
+func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) {
 	c.world.stats.Requests++
 	over := false
 	once := func(r reply) {
@@ -75,7 +75,6 @@ func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) *
 		}
 		once(reply{unsure: true})
 	})
-	return message
 }
 
 // leaveEarly asks and goes away, for good.

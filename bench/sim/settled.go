@@ -93,12 +93,7 @@ func (w *World) served(limit *logv1.Limit, key string) {
 	}
 	for _, d := range w.witness.replica.Limit(limit.GetName()).GetDimensions() {
 		for _, name := range names {
-			most := d.GetBurst()
-			for _, other := range limit.GetClasses() {
-				if other.GetName() != name {
-					most -= d.GetBurst() * other.GetBurst() / bucket.Whole
-				}
-			}
+			most := own(limit, d.GetBurst(), name)
 			what := fmt.Sprintf("%s/%s:%s of class %q", limit.GetName(), key, d.GetName(), name)
 			ask := func(n int64) *logv1.AcquireResult {
 				r := w.witness.replica
@@ -119,4 +114,15 @@ func (w *World) served(limit *logv1.Limit, key string) {
 			}
 		}
 	}
+}
+
+// own is what a class can ever have of a burst: all but the parts of the others.
+func own(limit *logv1.Limit, burst int64, class string) int64 {
+	most := burst
+	for _, other := range limit.GetClasses() {
+		if other.GetName() != class {
+			most -= burst * other.GetBurst() / bucket.Whole
+		}
+	}
+	return most
 }

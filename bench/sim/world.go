@@ -160,17 +160,7 @@ func newWorld(seed uint64, trap Trap) *World {
 		w.storm = &storm{client: c}
 		w.judge.Budget(budgetWindow, headroom, len(w.nodes))
 	}
-	if w.stage.Chance(2) || trap == None && w.stage.Chance(2) {
-		w.addQueue()
-	}
-	if trap == None && w.stage.Chance(2) || trap.gated() {
-		w.addHolders()
-	}
-	if trap == None && w.stage.Chance(2) {
-		for i := range 2 {
-			w.gateways = append(w.gateways, &gateway{w.newcomer(fmt.Sprint("g", i))})
-		}
-	}
+	w.addOthers()
 	w.judge.Watch(w.limit(rateLimit), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
@@ -182,6 +172,21 @@ func newWorld(seed uint64, trap Trap) *World {
 	}
 	w.judge.Fallback(w.limit(shareLimit), names, sharePPM)
 	return w
+}
+
+// addOthers brings in what only some worlds have.
+func (w *World) addOthers() {
+	if w.trap == None && !w.stage.Chance(4) {
+		w.addQueue()
+	}
+	if w.trap == None && w.stage.Chance(2) || w.trap.gated() {
+		w.addHolders()
+	}
+	if w.trap == None && w.stage.Chance(2) {
+		for i := range 2 {
+			w.gateways = append(w.gateways, &gateway{w.newcomer(fmt.Sprint("g", i))})
+		}
+	}
 }
 
 // addQueue brings in those who wait, and one who takes whatever is free.

@@ -21,7 +21,8 @@ func slots() []Mistake {
 		// Slots stay taken when their lease ends by itself.
 		{"slots-kept", []string{"slots"}, []overlay.Edit{
 			{File: "fsm/state/lease.go", Text: `		l.freeSlots()
-`, With: `		for h := l.holds; h != nil && mistake("slots-kept") && state == logv1.LeaseState_LEASE_STATE_EXPIRED; h = h.next {
+`, With: `		kept := mistake("slots-kept") && state == logv1.LeaseState_LEASE_STATE_EXPIRED
+		for h := l.holds; h != nil && kept; h = h.next {
 			h.limit.slots[h.key].held.Set(h, 1<<62)
 			l.holds = nil
 		}
