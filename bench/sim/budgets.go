@@ -5,28 +5,20 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/replica"
+	"github.com/quorlease/quorlease/bench/sim/rules"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/cluster/retries"
 )
 
-// The retry budget of every world. Its window is short, so that a run sees many of
-// them.
 const (
-	budgetWindow   = 3 * time.Second
-	budgetRequests = 10
-	stormName      = "storm"
+	stormName = "storm"
 	// stormEvery is how often the storm asks each node.
 	stormEvery = 40 * time.Millisecond
 	// finishWithin is how long a node waits for the fate of what it admitted.
 	finishWithin = 5 * time.Second
 	reportEvery  = 500 * time.Millisecond
 )
-
-func newBudget() *logv1.RetryBudget {
-	return &logv1.RetryBudget{
-		Name: "all", Client: "*", MaxRetries: 3, MaxFraction: 2_000, Window: int64(budgetWindow),
-		MinRequests: budgetRequests, RetryAfter: int64(time.Second),
-	}
-}
 
 // budgets is a node's part in the retry budgets: the real desk and counter.
 type budgets struct {
@@ -54,10 +46,10 @@ func (b *budgets) decide(c *call) *call {
 	}
 	now := max(n.clock.Estimate(), n.replica.Now())
 	nodes := len(n.world.nodes)
-	if n.world.trap == WholeHeadroom {
+	if n.world.trap == trap.WholeHeadroom {
 		nodes = 1
 	}
-	if n.world.trap == FrozenWindow {
+	if n.world.trap == trap.FrozenWindow {
 		now = n.replica.Now()
 	}
 	ruling := b.desk.Decide(n.replica.Machine, retries.Ask{
@@ -118,7 +110,7 @@ func (b *budgets) send() {
 		return
 	}
 	n.take(&call{op: &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: report}}})
-	if n.world.trap == ForgottenWhenSent {
+	if n.world.trap == trap.ForgottenWhenSent {
 		b.desk.Counter.Applied(report)
 	}
 }
@@ -152,19 +144,19 @@ func (s *storm) act() {
 	}
 	for _, n := range c.world.nodes {
 		op := &logv1.Acquire{
-			LeaseId: c.nextID("s"), Client: stormName, Charges: charges(freeLimit, "", "requests", 1),
+			LeaseId: c.nextID("s"), Client: stormName, Charges: rules.Charges(rules.Free, "", "requests", 1),
 		}
-		message := &call{op: acquire(op), answer: func(reply) {}, from: c.host, attempt: 1}
+		message := &call{op: rules.Acquire(op), answer: func(reply) {}, from: c.host, attempt: 1}
 		c.world.network.Send(c.host, n.host, func() { n.take(message) })
 	}
 }
 
 // counted compares what a replica counts with what was admitted, which the judge
 // knows (T29, T31).
-func (w *World) counted(r *replica) {
+func (w *World) counted(r *replica.Replica) {
 	total, _ := r.ClientCounts(r.Now(), stormName)
 	w.judge.CountedRetries(time.Duration(r.Now()), total, fmt.Sprint("index ", r.Index()))
 }
 
 // headroom is what a client may retry that has done nothing else.
-const headroom = budgetRequests + 1
+const headroom = rules.BudgetRequests + 1

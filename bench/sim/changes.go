@@ -6,13 +6,14 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 )
 
 // change gives a limit other numbers: what is spent of it is not judged, what is
 // debited is. One that is seldom asked for changes several times in a row.
 func (w *World) change() {
 	if w.stage.Chance(2) {
-		w.changeTo(looseLimit, w.stage.Amount(1, 20), w.stage.Amount(5, 30))
+		w.changeTo(rules.Loose, w.stage.Amount(1, 20), w.stage.Amount(5, 30))
 		return
 	}
 	w.changeInARow()
@@ -21,7 +22,7 @@ func (w *World) change() {
 func (w *World) changeInARow() {
 	for i := range time.Duration(1 + w.stage.Rand.IntN(4)) {
 		w.stage.At(nil, i*w.stage.Between(100*time.Millisecond, 600*time.Millisecond), func() {
-			w.changeTo(rareLimit, w.stage.Amount(1, 4), w.stage.Amount(2, 20))
+			w.changeTo(rules.Rare, w.stage.Amount(1, 4), w.stage.Amount(2, 20))
 		})
 	}
 }

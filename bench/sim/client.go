@@ -5,7 +5,9 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
 // client asks for leases, spends what it holds by its own clock, and decides by
@@ -22,7 +24,7 @@ type client struct {
 
 // clock is what the client measures lives with.
 func (c *client) clock() time.Duration {
-	if c.world.trap == HolderSleeps {
+	if c.world.trap == trap.HolderSleeps {
 		return c.host.Mono()
 	}
 	return c.host.Boot()
@@ -44,23 +46,19 @@ func (c *client) act() {
 	case 0, 1, 2:
 		c.untracked()
 	case 3, 4, 5:
-		c.tracked(rateLimit, charges(rateLimit, "", "requests", c.world.stage.Amount(1, 6)))
+		c.tracked(rules.Rate, rules.Charges(rules.Rate, "", "requests", c.world.stage.Amount(1, 6)))
 	case 6, 7:
 		key := fmt.Sprint("k", c.world.stage.Rand.IntN(3))
-		c.tracked(pairLimit, append(charges(pairLimit, key, "requests", c.world.stage.Amount(1, 3)),
-			charges(pairLimit, key, "tokens", c.world.stage.Amount(1, 60))...))
+		c.tracked(rules.Pair, append(rules.Charges(rules.Pair, key, "requests", c.world.stage.Amount(1, 3)),
+			rules.Charges(rules.Pair, key, "tokens", c.world.stage.Amount(1, 60))...))
 	case 11:
 		key := fmt.Sprint("r", c.world.stage.Rand.IntN(12))
-		c.tracked(rareLimit, charges(rareLimit, key, "requests", c.world.stage.Amount(1, 12)))
+		c.tracked(rules.Rare, rules.Charges(rules.Rare, key, "requests", c.world.stage.Amount(1, 12)))
 	case 8, 9, 10:
-		c.tracked(mixedLimit, charges(mixedLimit, "", "requests", c.world.stage.Amount(1, 7)))
+		c.tracked(rules.Mixed, rules.Charges(rules.Mixed, "", "requests", c.world.stage.Amount(1, 7)))
 	default:
-		c.tracked(looseLimit, charges(looseLimit, "", "requests", c.world.stage.Amount(1, 5)))
+		c.tracked(rules.Loose, rules.Charges(rules.Loose, "", "requests", c.world.stage.Amount(1, 5)))
 	}
-}
-
-func charges(limit, key, dimension string, amount int64) []*logv1.Charge {
-	return []*logv1.Charge{{Limit: limit, Key: key, Dimension: dimension, Amount: amount}}
 }
 
 // nextID is a lease id; its first byte says whether it will be tracked.
@@ -109,10 +107,10 @@ func (c *client) persist(op *logv1.Operation, tries int, done func(reply)) {
 func (c *client) untracked() {
 	op := &logv1.Acquire{
 		LeaseId: c.nextID("u"), Client: c.name,
-		Charges: charges(rateLimit, "", "requests", c.world.stage.Amount(1, 6)),
+		Charges: rules.Charges(rules.Rate, "", "requests", c.world.stage.Amount(1, 6)),
 	}
 	sent := c.clock()
-	c.call(acquire(op), time.Second, func(r reply) {
+	c.call(rules.Acquire(op), time.Second, func(r reply) {
 		if r.result.GetAcquire().GetGranted() {
 			c.hold(op, r, sent)
 		} else if r.result.GetAcquire() != nil {
@@ -121,18 +119,14 @@ func (c *client) untracked() {
 	})
 }
 
-func acquire(op *logv1.Acquire) *logv1.Operation {
-	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}
-}
-
 // tracked asks until it has an answer; whoever is impatient, or gets none, takes
 // it back, by an operation that may overtake the acquire (T23).
 func (c *client) tracked(limit string, want []*logv1.Charge) {
 	op := &logv1.Acquire{LeaseId: c.nextID("t"), Client: c.name, Track: true, Charges: want}
 	switch limit {
-	case pairLimit:
+	case rules.Pair:
 		op.Class = []string{"live", "batch"}[c.world.stage.Rand.IntN(2)]
-	case mixedLimit:
+	case rules.Mixed:
 		op.Class = []string{"live", "batch", "spot"}[c.world.stage.Rand.IntN(3)]
 	}
 	sent := c.clock()
@@ -148,10 +142,10 @@ func (c *client) tracked(limit string, want []*logv1.Charge) {
 		}
 	}
 	if c.world.stage.Chance(10) {
-		c.call(acquire(op), c.world.stage.Between(time.Millisecond, 50*time.Millisecond), done)
+		c.call(rules.Acquire(op), c.world.stage.Between(time.Millisecond, 50*time.Millisecond), done)
 		return
 	}
-	c.persist(acquire(op), 4, done)
+	c.persist(rules.Acquire(op), 4, done)
 }
 
 func (c *client) release(id []byte, tries int) {

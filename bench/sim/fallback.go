@@ -4,6 +4,8 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/rules"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/client/failopen"
 )
 
@@ -29,10 +31,10 @@ type fallback struct {
 }
 
 func newFallback(c *client) *fallback {
-	d := c.world.limit(shareLimit).GetDimensions()[0]
-	share := int64(sharePPM)
+	d := c.world.limit(rules.Share).GetDimensions()[0]
+	share := int64(rules.SharePPM)
 	machine, err := failopen.New(failopen.Config{Static: []failopen.Fallback{{
-		Limit: shareLimit, Mode: failopen.Share, SharePPM: &share,
+		Limit: rules.Share, Mode: failopen.Share, SharePPM: &share,
 		Dimensions: []failopen.Dimension{{
 			Name: d.GetName(), Amount: d.GetAmount(), Interval: time.Duration(d.GetInterval()), Burst: d.GetBurst(),
 		}},
@@ -68,10 +70,10 @@ func (f *fallback) ask() {
 	c := f.client
 	op := &logv1.Acquire{
 		LeaseId: c.nextID("u"), Client: c.name,
-		Charges: charges(shareLimit, "", "requests", f.world().stage.Amount(1, 12)),
+		Charges: rules.Charges(rules.Share, "", "requests", f.world().stage.Amount(1, 12)),
 	}
 	sent := c.clock()
-	c.call(acquire(op), askFor, func(r reply) {
+	c.call(rules.Acquire(op), askFor, func(r reply) {
 		f.observe(r)
 		switch {
 		case r.result.GetAcquire().GetGranted():
@@ -99,11 +101,11 @@ func (f *fallback) observe(r reply) {
 	case failopen.Started:
 		w.stats.Incidents++
 		w.stage.Trace("%s decides by itself", f.client.name)
-		w.judge.Away(w.stage.Real(), f.client.name, w.limit(shareLimit), sharePPM)
+		w.judge.Away(w.stage.Real(), f.client.name, w.limit(rules.Share), rules.SharePPM)
 		f.probe()
 	case failopen.Ended:
 		w.stage.Trace("%s asks again", f.client.name)
-		w.judge.Away(w.stage.Real(), f.client.name, w.limit(shareLimit), 0)
+		w.judge.Away(w.stage.Real(), f.client.name, w.limit(rules.Share), 0)
 		f.report()
 	case failopen.None:
 	}
@@ -119,17 +121,17 @@ func (f *fallback) probe() {
 // decide admits what the machine does.
 func (f *fallback) decide() {
 	w, now := f.world(), f.now()
-	if w.trap == FullShare {
+	if w.trap == trap.FullShare {
 		// Ahead of time by what fills the bucket.
 		now = now.Add(fillTime)
 	}
 	n := w.stage.Amount(1, 3)
 	verdict := f.machine.Decide(now, failopen.Request{
-		Client: f.client.name, Charges: []failopen.Charge{{Limit: shareLimit, Dimension: "requests", Amount: n}},
+		Client: f.client.name, Charges: []failopen.Charge{{Limit: rules.Share, Dimension: "requests", Amount: n}},
 	})
 	if verdict.Admit {
 		w.stats.Local += int(n)
-		w.judge.SpendLocal(w.stage.Real(), f.client.name, charges(shareLimit, "", "requests", n)[0], n)
+		w.judge.SpendLocal(w.stage.Real(), f.client.name, rules.Charges(rules.Share, "", "requests", n)[0], n)
 	}
 }
 
@@ -143,7 +145,7 @@ func (f *fallback) report() {
 	c := f.client
 	c.call(f.reportOf(pending), time.Second, func(r reply) {
 		f.sending = false
-		if r.result.GetAdmitted() != nil || f.world().trap == LostReport {
+		if r.result.GetAdmitted() != nil || f.world().trap == trap.LostReport {
 			f.machine.Booked(pending)
 			f.booked = pending[0].Tokens
 		}
@@ -160,7 +162,7 @@ func (f *fallback) reportOf(pending []failopen.Account) *logv1.Operation {
 			Limit: a.Limit, Key: a.Key, Dimension: a.Dimension, Class: a.Class, Tokens: a.Tokens,
 		})
 	}
-	if f.world().trap == NoReportID {
+	if f.world().trap == trap.NoReportID {
 		// Each sending is a report of its own, of what is not known to be booked.
 		op.Session = f.client.nextID("r")
 		op.Counts[0].Tokens -= f.booked

@@ -5,6 +5,7 @@ import (
 
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
 // weather chooses what goes wrong in this run, and for how long.
@@ -31,7 +32,7 @@ func (w *World) weather() time.Duration {
 		w.keepChanging()
 	}
 	every := s.Between(2*time.Second, 6*time.Second)
-	if w.trap != None {
+	if w.trap != trap.None {
 		every /= 2
 	}
 	var next func()
@@ -47,9 +48,9 @@ func (w *World) weather() time.Duration {
 
 // haunts are the faults that show a mistake which others seldom do, nil for any.
 func (w *World) haunts() []func() {
-	return map[Trap][]func(){
-		LargerEstimateDrift: {w.transfer}, NodeSleeps: {w.sleepNode}, OldStamp: {w.relay},
-		ForgottenWhenSent: {w.transfer, w.isolate, w.loseQuorum},
+	return map[trap.Kind][]func(){
+		trap.LargerEstimateDrift: {w.transfer}, trap.NodeSleeps: {w.sleepNode}, trap.OldStamp: {w.relay},
+		trap.ForgottenWhenSent: {w.transfer, w.isolate, w.loseQuorum},
 	}[w.trap]
 }
 

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/replica"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
@@ -11,7 +13,7 @@ import (
 
 // estimate is what a leader stamps with.
 func (n *node) estimate() bucket.Instant {
-	if n.world.trap == WallClock {
+	if n.world.trap == trap.WallClock {
 		return n.replica.Now() + bucket.Instant(max(0, n.host.Wall()-n.lastWall))
 	}
 	return n.clock.Estimate()
@@ -19,11 +21,11 @@ func (n *node) estimate() bucket.Instant {
 
 // anchor tells the clock what was applied.
 func (n *node) anchor(stamp bucket.Instant) {
-	now, trap := n.replica.Now(), n.world.trap
-	if trap == OldStamp || trap == SnapshotWithoutTime && stamp == 0 {
+	now, kind := n.replica.Now(), n.world.trap
+	if kind == trap.OldStamp || kind == trap.SnapshotWithoutTime && stamp == 0 {
 		now = stamp
 	}
-	if trap == LargerEstimate || trap == LargerEstimateDrift {
+	if kind == trap.LargerEstimate || kind == trap.LargerEstimateDrift {
 		now = max(now, n.clock.Estimate())
 	}
 	n.clock.SetApplied(now)
@@ -31,7 +33,7 @@ func (n *node) anchor(stamp bucket.Instant) {
 		n.world.judge.Anchored(n.host.Name, n.clock.Estimate(), n.replica.Now())
 	}
 	n.anchored = n.world.stage.Real()
-	if trap == PulledBack && n.serving != 0 {
+	if kind == trap.PulledBack && n.serving != 0 {
 		n.clock.Lead()
 	}
 }
@@ -39,7 +41,7 @@ func (n *node) anchor(stamp bucket.Instant) {
 // logged is what goes into the log for an operation.
 func (n *node) logged(op *logv1.Operation) *logv1.Operation {
 	acquire := op.GetAcquire()
-	if n.world.trap != LeaseInMemory || !acquire.GetTrack() {
+	if n.world.trap != trap.LeaseInMemory || !acquire.GetTrack() {
 		return op
 	}
 	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: &logv1.Acquire{
@@ -49,7 +51,7 @@ func (n *node) logged(op *logv1.Operation) *logv1.Operation {
 
 // remember is what is answered for a result of the log.
 func (n *node) remember(c *call, r *logv1.Result) *logv1.Result {
-	if n.world.trap == LeaseInMemory && c.op.GetAcquire().GetTrack() && r.GetAcquire().GetGranted() {
+	if n.world.trap == trap.LeaseInMemory && c.op.GetAcquire().GetTrack() && r.GetAcquire().GetGranted() {
 		n.memory[string(c.op.GetAcquire().GetLeaseId())] = r.GetAcquire()
 	}
 	return r
@@ -58,9 +60,9 @@ func (n *node) remember(c *call, r *logv1.Result) *logv1.Result {
 // intercept answers a call without the log, where a trap does.
 func (n *node) intercept(c *call) bool {
 	switch {
-	case n.world.trap == LeaseInMemory && n.serving != 0:
+	case n.world.trap == trap.LeaseInMemory && n.serving != 0:
 		return n.fromMemory(c)
-	case n.world.trap == OwnView && c.hops == 0 && c.answer != nil:
+	case n.world.trap == trap.OwnView && c.hops == 0 && c.answer != nil:
 		return n.fromView(c)
 	}
 	return false
@@ -93,9 +95,9 @@ func (n *node) fromMemory(c *call) bool {
 		case one.id == nil:
 			continue
 		case n.memory[string(one.id)] == nil:
-			n.respond(c, unknownLease(one.id), 0)
+			n.respond(c, replica.UnknownLease(one.id), 0)
 		default:
-			n.respond(c, leaseAnswer(one.state, int64(time.Second)), 0)
+			n.respond(c, replica.LeaseAnswer(one.state, int64(time.Second)), 0)
 		}
 		return true
 	}
@@ -105,11 +107,11 @@ func (n *node) fromMemory(c *call) bool {
 // fromView answers releases and renewals by what this node has applied, and
 // proposes them afterwards (T28).
 func (n *node) fromView(c *call) bool {
-	id, answer := c.op.GetRelease().GetLeaseId(), leaseAnswer(logv1.LeaseState_LEASE_STATE_RELEASED, 0)
+	id, answer := c.op.GetRelease().GetLeaseId(), replica.LeaseAnswer(logv1.LeaseState_LEASE_STATE_RELEASED, 0)
 	if renew := c.op.GetRenew(); renew != nil {
-		id, answer = renew.GetLeaseId(), leaseAnswer(logv1.LeaseState_LEASE_STATE_OPEN, renew.GetTtl())
+		id, answer = renew.GetLeaseId(), replica.LeaseAnswer(logv1.LeaseState_LEASE_STATE_OPEN, renew.GetTtl())
 	}
-	if until, ok := n.replica.view[string(id)]; id == nil || !ok || n.clock.Estimate() >= until {
+	if until, ok := n.replica.View[string(id)]; id == nil || !ok || n.clock.Estimate() >= until {
 		return false
 	}
 	n.respond(c, answer, 0)

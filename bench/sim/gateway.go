@@ -5,6 +5,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
@@ -15,9 +16,9 @@ type gateway struct{ client *client }
 type told struct{ limit, key string }
 
 func (w *World) told() []told {
-	all := []told{{softLimit, "k0"}, {softLimit, "k1"}, {adaptLimit, ""}}
+	all := []told{{rules.Soft, "k0"}, {rules.Soft, "k1"}, {rules.Adapt, ""}}
 	if len(w.holders) > 0 {
-		all = append(all, told{gateLimit, ""})
+		all = append(all, told{rules.Gate, ""})
 	}
 	return all
 }
@@ -35,10 +36,10 @@ func (g *gateway) act() {
 		return
 	}
 	if s.Chance(2) {
-		c.tracked(adaptLimit, charges(adaptLimit, "", "requests", s.Amount(1, 5)))
+		c.tracked(rules.Adapt, rules.Charges(rules.Adapt, "", "requests", s.Amount(1, 5)))
 		return
 	}
-	c.tracked(softLimit, charges(softLimit, fmt.Sprint("k", s.Rand.IntN(2)), "requests", s.Amount(1, 5)))
+	c.tracked(rules.Soft, rules.Charges(rules.Soft, fmt.Sprint("k", s.Rand.IntN(2)), "requests", s.Amount(1, 5)))
 }
 
 // tell reports what the provider said. It is harmless twice.
@@ -70,7 +71,7 @@ func (g *gateway) signal() *logv1.Signal {
 	}
 	if signal.GetKind() == logv1.Signal_KIND_OBSERVED || s.Chance(3) {
 		dimension := "requests"
-		if about.limit == gateLimit {
+		if about.limit == rules.Gate {
 			dimension = "slots"
 		}
 		signal.Observed = []*logv1.Observed{{Dimension: dimension, Remaining: s.Amount(0, 10)}}
@@ -103,7 +104,7 @@ func (w *World) clearAll() {
 // wholeAgain checks that in the end no key is closed or slowed down.
 func (w *World) wholeAgain() {
 	for _, one := range w.told() {
-		r := w.witness.replica
+		r := w.witness.Replica
 		in, err := r.Inspect(r.Now(), one.limit, one.key)
 		if err != nil {
 			w.judge.Complain("model", "%v", err)

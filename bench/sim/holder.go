@@ -5,6 +5,8 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/rules"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
 const (
@@ -52,7 +54,7 @@ func (h *holder) start() { h.client.world.stage.At(h.client.host, startFor/2, h.
 // inTime says that the session outlives the loss of its connection so far, by what the
 // holder knows.
 func (h *holder) inTime() bool {
-	return !h.broken || h.client.world.trap == HeldTooLong || h.client.host.Boot() < h.lost+grace-grace/1000
+	return !h.broken || h.client.world.trap == trap.HeldTooLong || h.client.host.Boot() < h.lost+grace-grace/1000
 }
 
 func (s *slot) believes() bool { return !s.closed && s.client.host.Boot() < s.end && s.inTime() }
@@ -69,7 +71,7 @@ func (h *holder) ask() {
 	c := h.client
 	op := &logv1.Acquire{
 		LeaseId: c.nextID("t"), Client: c.name, Track: true, Session: h.session, Connection: h.connection,
-		Charges: charges(gateLimit, "", "slots", c.world.stage.Amount(1, 2)),
+		Charges: rules.Charges(rules.Gate, "", "slots", c.world.stage.Amount(1, 2)),
 	}
 	sent := c.host.Boot()
 	h.asking = true
@@ -90,7 +92,7 @@ func (h *holder) ask() {
 		c.wait(op, slotWait, done)
 		return
 	}
-	c.persist(acquire(op), 3, done)
+	c.persist(rules.Acquire(op), 3, done)
 }
 
 // take begins to hold.
@@ -103,7 +105,7 @@ func (h *holder) take(op *logv1.Acquire, sent, ttl time.Duration) {
 	c.world.stats.Slots++
 	h.slots = append(h.slots, one)
 	c.world.judge.Hold(s.Real(), judge.Holder{
-		Who: c.name, Limit: gateLimit, ID: one.id, Amount: op.GetCharges()[0].GetAmount(), Believes: one.believes,
+		Who: c.name, Limit: rules.Gate, ID: one.id, Amount: op.GetCharges()[0].GetAmount(), Believes: one.believes,
 	})
 	s.At(c.host, s.Between(ttl/4, ttl-ttl/4), one.renew)
 	if s.Chance(5) {
@@ -175,7 +177,7 @@ func (w *World) hangUp() {
 	w.stage.Trace("connection %d of %s breaks", h.connection, h.client.name)
 	h.lost, h.broken = h.client.host.Boot(), true
 	over := h.connection
-	if w.trap == EndedByID {
+	if w.trap == trap.EndedByID {
 		// Whichever of its connections it is.
 		over += 100
 	}

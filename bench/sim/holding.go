@@ -5,6 +5,8 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/rules"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
 // holding is a lease in somebody's hands.
@@ -78,7 +80,7 @@ func (h *holding) spend(everything bool) {
 		if n > 0 {
 			h.spent[i] += n
 			c.world.judge.SpendLease(c.world.stage.Real(), c.name, charge, n, h.grant)
-			if c.world.trap == DoubleSpend {
+			if c.world.trap == trap.DoubleSpend {
 				c.world.judge.SpendLease(c.world.stage.Real(), c.name, charge, n, h.grant)
 			}
 		}
@@ -107,7 +109,7 @@ func (h *holding) settle() {
 	op := &logv1.Settle{LeaseId: h.op.GetLeaseId()}
 	for i, charge := range h.op.GetCharges() {
 		used := h.spent[i]
-		loose := charge.GetLimit() == looseLimit || charge.GetLimit() == mixedLimit && h.op.GetClass() != "live"
+		loose := charge.GetLimit() == rules.Loose || charge.GetLimit() == rules.Mixed && h.op.GetClass() != "live"
 		if loose && s.Chance(3) {
 			used = charge.GetAmount() + s.Amount(1, 5)
 		}

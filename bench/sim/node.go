@@ -6,7 +6,9 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
+	"github.com/quorlease/quorlease/bench/sim/replica"
 	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/cluster/calendar"
 	"github.com/quorlease/quorlease/cluster/clock"
 	"github.com/quorlease/quorlease/cluster/door"
@@ -35,7 +37,7 @@ type node struct {
 	host   *stage.Host
 	member *quorum.Member
 
-	replica *replica
+	replica *replica.Replica
 	clock   *clock.Clock
 	budgets *budgets
 	life    int
@@ -101,7 +103,7 @@ type flight struct {
 }
 
 func (n *node) elapsed() time.Duration {
-	if n.world.trap == NodeSleeps {
+	if n.world.trap == trap.NodeSleeps {
 		return n.host.Mono()
 	}
 	return n.host.Boot()
@@ -129,7 +131,7 @@ func (n *node) look() {
 	if n.serving == 0 || n.flight != nil {
 		return
 	}
-	if n.host.Boot()-n.stamped >= tickEvery && n.world.trap != NoTicks {
+	if n.host.Boot()-n.stamped >= tickEvery && n.world.trap != trap.NoTicks {
 		n.propose(nil)
 	}
 	n.world.judge.Idle(n.host.Name, n.host.Boot()-n.stamped)
@@ -224,7 +226,7 @@ func (n *node) propose(items []*door.Item) {
 
 // wall is the median of the voters' wall clocks: nobody far off moves it (T6).
 func (n *node) wall() int64 {
-	if n.world.trap == OwnWall || n.world.trap == WallClock {
+	if n.world.trap == trap.OwnWall || n.world.trap == trap.WallClock {
 		return int64(n.host.Wall())
 	}
 	var heard []calendar.Reading
@@ -265,12 +267,12 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 		return
 	}
 	// As cluster/entry does it (T4).
-	if entry.GetTerm() != e.Term && n.world.trap != OldStamp {
+	if entry.GetTerm() != e.Term && n.world.trap != trap.OldStamp {
 		entry.Stamp = 0
 	}
-	results := n.replica.apply(index, entry)
-	if n.world.trap == Diverging && n.id == 1 && index%50 == 0 {
-		n.replica.apply(index, &logv1.Entry{Stamp: int64(n.replica.Now()) + 1})
+	results := n.replica.Take(index, entry)
+	if n.world.trap == trap.Diverging && n.id == 1 && index%50 == 0 {
+		n.replica.Take(index, &logv1.Entry{Stamp: int64(n.replica.Now()) + 1})
 	}
 	n.lastWall = time.Duration(entry.GetWall())
 	n.world.applied(n, &judge.Committed{
@@ -298,17 +300,17 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 // Snapshot implements quorum.Machine.
 func (n *node) Snapshot() any {
 	n.world.stats.Snapshots++
-	return n.replica.freeze()
+	return n.replica.Freeze()
 }
 
 // Restore implements quorum.Machine.
 func (n *node) Restore(snapshot any) {
 	if snapshot == nil {
-		n.replica = newReplica(n.world.trap)
+		n.replica = replica.New(n.world.trap)
 		n.anchored = n.world.stage.Real()
 		return
 	}
-	r, err := thaw(n.world.trap, snapshot.(*frozen))
+	r, err := replica.Thaw(n.world.trap, snapshot.(*replica.Frozen))
 	if err != nil {
 		n.world.judge.Complain("model", "%s: %v", n.host.Name, err)
 		return
@@ -316,7 +318,7 @@ func (n *node) Restore(snapshot any) {
 	n.replica = r
 	n.budgets.desk.Restored(r.Machine)
 	n.world.judge.Hash(n.host.Name, r.Index(), r.Hash())
-	if n.world.trap == SnapshotWithoutTime {
+	if n.world.trap == trap.SnapshotWithoutTime {
 		n.anchor(0)
 		return
 	}
@@ -337,7 +339,7 @@ func (n *node) Become(role quorum.Role, term uint64) {
 		if f != nil {
 			n.fail(f.items, outcome.ErrUnknown)
 		}
-	case role == quorum.Leader || n.world.trap == BeforeBarrier:
+	case role == quorum.Leader || n.world.trap == trap.BeforeBarrier:
 		n.lead(term)
 	}
 }
@@ -349,7 +351,7 @@ func (n *node) lead(term uint64) {
 	if n.serving == term {
 		return
 	}
-	if n.world.trap == AppliedStamp {
+	if n.world.trap == trap.AppliedStamp {
 		n.clock.SetApplied(n.replica.Now())
 	}
 	n.clock.Lead()

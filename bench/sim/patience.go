@@ -4,6 +4,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 )
 
 const (
@@ -34,7 +35,7 @@ func (p *patient) act() {
 	}
 	op := &logv1.Acquire{
 		LeaseId: c.nextID("t"), Client: c.name, Class: "batch", Track: true,
-		Charges: charges(laneLimit, "", "requests", c.world.stage.Amount(1, 7)),
+		Charges: rules.Charges(rules.Lane, "", "requests", c.world.stage.Amount(1, 7)),
 	}
 	if c.world.stage.Chance(3) {
 		p.leaveEarly(op)
@@ -67,7 +68,7 @@ func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) {
 		}
 	}
 	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
-	message := &call{op: acquire(op), answer: once, from: c.host, maxWait: most}
+	message := &call{op: rules.Acquire(op), answer: once, from: c.host, maxWait: most}
 	c.world.network.Send(c.host, to.host, func() { to.take(message) })
 	c.world.stage.At(c.host, most+2*time.Second, func() {
 		if !over {
@@ -81,7 +82,7 @@ func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) {
 func (p *patient) leaveEarly(op *logv1.Acquire) {
 	c := p.client
 	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
-	message := &call{op: acquire(op), answer: func(reply) {}, from: c.host, maxWait: waitMost}
+	message := &call{op: rules.Acquire(op), answer: func(reply) {}, from: c.host, maxWait: waitMost}
 	c.world.network.Send(c.host, to.host, func() { to.take(message) })
 	c.world.stage.At(c.host, c.world.stage.Between(5*time.Millisecond, 600*time.Millisecond), func() {
 		c.world.network.Send(c.host, to.host, func() { to.leave(message) })
@@ -97,10 +98,10 @@ func (g *greedy) act() {
 		return
 	}
 	op := &logv1.Acquire{
-		LeaseId: c.nextID("u"), Client: c.name, Class: "live", Charges: charges(laneLimit, "", "requests", 1),
+		LeaseId: c.nextID("u"), Client: c.name, Class: "live", Charges: rules.Charges(rules.Lane, "", "requests", 1),
 	}
 	sent := c.clock()
-	c.call(acquire(op), time.Second, func(r reply) {
+	c.call(rules.Acquire(op), time.Second, func(r reply) {
 		if r.result.GetAcquire().GetGranted() {
 			c.hold(op, r, sent)
 		}

@@ -153,5 +153,5 @@ func (n *node) seen(results []*logv1.Result) {
 		limits, _ := n.replica.Limits("")
 		n.room.Configure(limits)
 	}
-	n.room.Applied(results, n.replica.effects)
+	n.room.Applied(results, n.replica.Effects)
 }

@@ -5,6 +5,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 )
 
 // recycler hoards: it takes whatever there is, gives each lease back just before
@@ -33,10 +34,10 @@ func (r *recycler) act() {
 func (r *recycler) take(amount int64) {
 	c := r.client
 	op := &logv1.Acquire{
-		LeaseId: c.nextID("t"), Client: c.name, Track: true, Charges: charges(rateLimit, "", "requests", amount),
+		LeaseId: c.nextID("t"), Client: c.name, Track: true, Charges: rules.Charges(rules.Rate, "", "requests", amount),
 	}
 	sent := c.clock()
-	c.persist(acquire(op), 2, func(answer reply) {
+	c.persist(rules.Acquire(op), 2, func(answer reply) {
 		a := answer.result.GetAcquire()
 		if !a.GetGranted() {
 			return

@@ -1,15 +1,8 @@
 package sim
 
 import (
-	"fmt"
-	"time"
-
-	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 )
-
-// settledFor is when every bucket is full and every debt paid, if nobody asks.
-const settledFor = 10 * time.Minute
 
 // settled checks what must be so in the end.
 func (w *World) settled() {
@@ -28,11 +21,11 @@ func (w *World) settled() {
 		}
 	}
 	w.judge.Reported()
-	if w.storm != nil && w.judge.Exhausted() < w.stage.Real()-quietFor+budgetWindow {
+	if w.storm != nil && w.judge.Exhausted() < w.stage.Real()-quietFor+rules.BudgetWindow {
 		w.judge.Complain("G12", "the nodes' parts used up less than the rule leaves, all the time")
 	}
 	w.wholeAgain()
-	w.freed()
+	w.witness.Freed()
 	for _, l := range w.limits {
 		if l.GetUnlimited() {
 			continue
@@ -42,87 +35,8 @@ func (w *World) settled() {
 			keys = []string{"k0", "k1", "k2", "never seen"}
 		}
 		for _, key := range keys {
-			w.paid(l, key)
-			w.served(l, key)
+			w.witness.Paid(l, key)
+			w.witness.Served(l, key)
 		}
 	}
-}
-
-// never is the id of a lease that nobody has.
-var never = []byte("never-acquired-1")
-
-// freed checks that nothing is held any more.
-func (w *World) freed() {
-	r := w.witness.replica
-	in, err := r.Inspect(r.Now(), gateLimit, "")
-	if err != nil {
-		w.judge.Complain("model", "%v", err)
-		return
-	}
-	if open, counted := in.Buckets[0].Open, w.judge.InUse(gateLimit); open != 0 || counted != 0 {
-		w.judge.Complain("slots", "%d slots are in use when nobody holds any, and %d by what was granted", open, counted)
-	}
-}
-
-// paid checks that debts are paid, also those of a class to which nothing is
-// guaranteed, when nobody else uses what is (T18).
-func (w *World) paid(limit *logv1.Limit, key string) {
-	r := w.witness.replica
-	in, err := r.Inspect(r.Now()+bucket.Instant(settledFor), limit.GetName(), key)
-	if err != nil {
-		w.judge.Complain("model", "%v", err)
-		return
-	}
-	for _, b := range in.Buckets {
-		if b.Amount > 0 && (b.Debt > 0 || b.Level < b.Burst) {
-			w.judge.Complain("debts", "%v after the last request %s/%s has %d of %d tokens and owes %d",
-				settledFor, limit.GetName(), key, b.Level, b.Burst, b.Debt)
-		}
-	}
-}
-
-// served checks that what a class can ever have it has when nobody else asks, and
-// that more is refused at once, for ever (G6, T19, T21).
-func (w *World) served(limit *logv1.Limit, key string) {
-	names := []string{""}
-	if classes := limit.GetClasses(); len(classes) > 0 {
-		names = names[:0]
-		for _, c := range classes {
-			names = append(names, c.GetName())
-		}
-	}
-	for _, d := range w.witness.replica.Limit(limit.GetName()).GetDimensions() {
-		for _, name := range names {
-			most := own(limit, d.GetBurst(), name)
-			what := fmt.Sprintf("%s/%s:%s of class %q", limit.GetName(), key, d.GetName(), name)
-			ask := func(n int64) *logv1.AcquireResult {
-				r := w.witness.replica
-				answer, err := r.Peek(r.Now()+bucket.Instant(settledFor), &logv1.Acquire{
-					LeaseId: never, Track: true, Class: name, Charges: charges(limit.GetName(), key, d.GetName(), n),
-				})
-				if err != nil {
-					w.judge.Complain("model", "%s: %v", what, err)
-				}
-				return answer
-			}
-			if answer := ask(most); !answer.GetGranted() {
-				w.judge.Complain("G6", "%s: %d tokens are never granted: %v", what, most, answer)
-			}
-			denials := ask(most + 1).GetDenials()
-			if len(denials) != 1 || denials[0].GetReason() != logv1.Reason_REASON_EXCEEDS_BURST {
-				w.judge.Complain("G6", "%s: %d tokens are not refused for good: %v", what, most+1, denials)
-			}
-		}
-	}
-}
-
-// own is what a class can ever have of a burst: all but the parts of the others.
-func own(limit *logv1.Limit, burst int64, class string) int64 {
-	most := burst
-	for _, other := range limit.GetClasses() {
-		if other.GetName() != class {
-			most -= burst * other.GetBurst() / bucket.Whole
-		}
-	}
-	return most
 }

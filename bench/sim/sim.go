@@ -19,12 +19,13 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
 // Options are what one run is.
 type Options struct {
 	Seed uint64
-	Trap Trap
+	Trap trap.Kind
 }
 
 // Stats count what happened in a run. A run in which little happens shows little.

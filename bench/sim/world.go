@@ -10,29 +10,11 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
+	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/bench/sim/trap"
+	"github.com/quorlease/quorlease/bench/sim/witness"
 	"github.com/quorlease/quorlease/fsm/bucket"
-)
-
-// The limits of every world.
-const (
-	rateLimit  = "rate"
-	pairLimit  = "pair"
-	shareLimit = "share"
-	looseLimit = "loose"
-	mixedLimit = "mixed"
-	rareLimit  = "rare"
-	freeLimit  = "free"
-	laneLimit  = "lane"
-	gateLimit  = "gate"
-	softLimit  = "soft"
-	adaptLimit = "adapt"
-)
-
-// clientCount clients share what is shared in equal parts.
-const (
-	clientCount = 4
-	sharePPM    = 1_000_000 / clientCount
 )
 
 // wallMost is how far ahead the wall clock of the cluster may be: as far as the
@@ -41,7 +23,7 @@ const wallMost = 6 * time.Second
 
 // World is everything that there is in one run.
 type World struct {
-	trap    Trap
+	trap    trap.Kind
 	stage   *stage.Stage
 	network *stage.Network
 	group   *quorum.Group
@@ -55,8 +37,8 @@ type World struct {
 	holders  []*holder
 	gateways []*gateway
 	judge    *judge.Judge
-	witness  *witness
-	cutter   *cutter
+	witness  *witness.Witness
+	cutter   *witness.Cutter
 	limits   []*logv1.Limit
 	stats    Stats
 
@@ -68,75 +50,24 @@ type World struct {
 	last uint64
 }
 
-func newLimits() []*logv1.Limit {
-	second := int64(time.Second)
-	limit := func(name string, lease int64, dimensions ...*logv1.Dimension) *logv1.Limit {
-		return &logv1.Limit{Name: name, Dimensions: dimensions, Target: 10_000, Lease: lease, MaxKeys: 100}
-	}
-	requests := func(amount, burst, debt, open int64) *logv1.Dimension {
-		return &logv1.Dimension{
-			Name: "requests", Amount: amount, Interval: second, Burst: burst, MaxDebt: debt, MaxOpen: open,
-		}
-	}
-	pair := limit(pairLimit, 3*second, requests(4, 8, 0, 8), &logv1.Dimension{
-		Name: "tokens", Amount: 60, Interval: second, Burst: 180, MaxOpen: 120,
-	})
-	pair.Keyed = true
-	pair.Classes = []*logv1.Class{{Name: "live", Share: 5_000, Burst: 2_500}, {Name: "batch", Share: 2_500}}
-	share := limit(shareLimit, second, requests(5, 60, 60, 5))
-	share.OnQuorumLoss = logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE
-	fallback := int64(bucket.Whole / clientCount)
-	share.FallbackShare = &fallback
-	// All of the rate is guaranteed to somebody, so that what spot owes is paid only
-	// out of what the others can't hold (T18).
-	mixed := limit(mixedLimit, 2*second, requests(6, 9, 12, 1000))
-	mixed.Classes = []*logv1.Class{
-		{Name: "live", Share: 5_000, Burst: 5_000}, {Name: "batch", Share: 5_000, Burst: 2_500}, {Name: "spot"},
-	}
-	// Seldom asked for and changed often: its buckets have several changes to pass.
-	rare := limit(rareLimit, 2*second, requests(2, 10, 0, 10))
-	rare.Keyed = true
-	// Nothing but a retry budget bounds what the storm gets of it.
-	free := &logv1.Limit{Name: freeLimit, Unlimited: true, Target: 10_000, Lease: second, MaxKeys: 1}
-	// Where acquires wait: what batch asks for is more than its part holds (T48).
-	lane := limit(laneLimit, 2*second, requests(6, 10, 0, 1000))
-	lane.Classes = []*logv1.Class{{Name: "live", Share: 3_000, Burst: 3_000}, {Name: "batch", Share: 3_000, Burst: 3_000}}
-	lane.Queue = &logv1.Queue{Max: 1000, MaxWait: int64(time.Minute)}
-	// Three slots, for which some wait.
-	gate := limit(gateLimit, 2*second, &logv1.Dimension{Name: "slots", Interval: second, Burst: 3})
-	gate.Kind = logv1.Kind_KIND_CONCURRENCY
-	gate.Queue = &logv1.Queue{Max: 1000, MaxWait: int64(time.Minute)}
-	// What providers speak of: one reopens over a ramp, the other adapts.
-	soft := limit(softLimit, 2*second, requests(8, 10, 0, 10))
-	soft.Keyed, soft.Ramp = true, 2*second
-	adapt := limit(adaptLimit, 2*second, requests(8, 10, 6, 10))
-	adapt.Adaptive = &logv1.Adaptive{Decrease: 5_000, Step: 2_000, Interval: second / 2, Floor: 500}
-	// The first is the one that T40 changes.
-	return []*logv1.Limit{
-		limit(rateLimit, 2*second, requests(15, 20, 0, 20)), pair, share,
-		limit(looseLimit, 2*second, requests(8, 10, 20, 10)), mixed, rare, free, lane,
-		gate, soft, adapt,
-	}
-}
-
 func (w *World) limit(name string) *logv1.Limit {
 	i := slices.IndexFunc(w.limits, func(l *logv1.Limit) bool { return l.GetName() == name })
 	return w.limits[i]
 }
 
 // newWorld builds nodes and clients, none of which has started.
-func newWorld(seed uint64, trap Trap) *World {
-	w := &World{trap: trap, stage: stage.New(seed), judge: judge.New(), limits: newLimits()}
+func newWorld(seed uint64, kind trap.Kind) *World {
+	w := &World{trap: kind, stage: stage.New(seed), judge: judge.New(), limits: rules.New()}
 	w.network = w.stage.NewNetwork()
-	w.witness = newWitness(w)
-	w.cutter = &cutter{world: w, replica: newReplica(trap)}
+	w.witness = witness.New(w.judge, kind)
+	w.cutter = witness.NewCutter(w.witness, w.stage, kind)
 	w.group = &quorum.Group{
 		Stage: w.stage, Network: w.network, SnapshotEvery: uint64(w.stage.Amount(20, 120)),
 		Broken: func(what string) { w.judge.Complain("model", "%s", what) },
 	}
 	for i := range 3 + 2*w.stage.Rand.IntN(2) {
 		clocks := w.clocks()
-		if i == 0 && (w.stage.Chance(3) || trap == OwnWall) {
+		if i == 0 && (w.stage.Chance(3) || kind == trap.OwnWall) {
 			clocks.Skew = 365 * 24 * time.Hour
 		}
 		n := &node{world: w, id: i, host: w.stage.NewHost(fmt.Sprint("n", i), clocks)}
@@ -144,7 +75,7 @@ func newWorld(seed uint64, trap Trap) *World {
 		w.nodes = append(w.nodes, n)
 	}
 	var names []string
-	for i := range clientCount {
+	for i := range rules.Clients {
 		name := fmt.Sprint("c", i)
 		names = append(names, name)
 		c := &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
@@ -152,37 +83,37 @@ func newWorld(seed uint64, trap Trap) *World {
 		c.fallback = newFallback(c)
 		w.clients = append(w.clients, c)
 	}
-	if w.stage.Chance(3) || trap == Laundering {
-		w.recycler = &recycler{client: w.clients[clientCount-1]}
+	if w.stage.Chance(3) || kind == trap.Laundering {
+		w.recycler = &recycler{client: w.clients[rules.Clients-1]}
 	}
-	if w.stage.Chance(2) || trap.stormy() {
+	if w.stage.Chance(2) || kind.Stormy() {
 		c := &client{world: w, name: stormName, host: w.stage.NewHost(stormName, w.clocks())}
 		w.storm = &storm{client: c}
-		w.judge.Budget(budgetWindow, headroom, len(w.nodes))
+		w.judge.Budget(rules.BudgetWindow, headroom, len(w.nodes))
 	}
 	w.addOthers()
-	w.judge.Watch(w.limit(rateLimit), "")
+	w.judge.Watch(w.limit(rules.Rate), "")
 	for i := range 3 {
-		w.judge.Watch(w.limit(pairLimit), fmt.Sprint("k", i))
+		w.judge.Watch(w.limit(rules.Pair), fmt.Sprint("k", i))
 	}
-	w.judge.Watch(w.limit(shareLimit), "")
-	w.judge.Guarantee(w.limit(mixedLimit), "", "live")
+	w.judge.Watch(w.limit(rules.Share), "")
+	w.judge.Guarantee(w.limit(rules.Mixed), "", "live")
 	for i := range 3 {
-		w.judge.Guarantee(w.limit(pairLimit), fmt.Sprint("k", i), "live")
+		w.judge.Guarantee(w.limit(rules.Pair), fmt.Sprint("k", i), "live")
 	}
-	w.judge.Fallback(w.limit(shareLimit), names, sharePPM)
+	w.judge.Fallback(w.limit(rules.Share), names, rules.SharePPM)
 	return w
 }
 
 // addOthers brings in what only some worlds have.
 func (w *World) addOthers() {
-	if w.trap == None && !w.stage.Chance(4) {
+	if w.trap == trap.None && !w.stage.Chance(4) {
 		w.addQueue()
 	}
-	if w.trap == None && w.stage.Chance(2) || w.trap.gated() {
+	if w.trap == trap.None && w.stage.Chance(2) || w.trap.Gated() {
 		w.addHolders()
 	}
-	if w.trap == None && w.stage.Chance(2) {
+	if w.trap == trap.None && w.stage.Chance(2) {
 		for i := range 2 {
 			w.gateways = append(w.gateways, &gateway{w.newcomer(fmt.Sprint("g", i))})
 		}
@@ -195,8 +126,8 @@ func (w *World) addQueue() {
 	for i := range 1 + w.stage.Rand.IntN(3) {
 		w.patients = append(w.patients, &patient{w.newcomer(fmt.Sprint("p", i))})
 	}
-	w.judge.Lane(w.limit(laneLimit), "batch")
-	w.judge.Guarantee(w.limit(laneLimit), "", "live")
+	w.judge.Lane(w.limit(rules.Lane), "batch")
+	w.judge.Guarantee(w.limit(rules.Lane), "", "live")
 }
 
 // addHolders brings in those who hold slots.
@@ -204,7 +135,7 @@ func (w *World) addHolders() {
 	for i := range 4 {
 		w.holders = append(w.holders, newHolder(w.newcomer(fmt.Sprint("h", i))))
 	}
-	w.judge.Slots(w.limit(gateLimit))
+	w.judge.Slots(w.limit(rules.Gate))
 	w.keepHangingUp()
 }
 
@@ -248,13 +179,13 @@ func (w *World) begin() {
 // configure applies the limits, until that is answered; clients ask from then on.
 func (w *World) configure() {
 	limits := w.limits
-	if w.trap == Laundering {
-		boundless := proto.CloneOf(w.limit(rateLimit))
+	if w.trap == trap.Laundering {
+		boundless := proto.CloneOf(w.limit(rules.Rate))
 		boundless.GetDimensions()[0].MaxOpen = bucket.MaxTokens
 		limits = slices.Concat([]*logv1.Limit{boundless}, limits[1:])
 	}
 	op := &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{
-		Limits: limits, RetryBudgets: []*logv1.RetryBudget{newBudget()},
+		Limits: limits, RetryBudgets: []*logv1.RetryBudget{rules.Budget()},
 	}}}
 	w.clients[0].persist(op, 100, func(r reply) {
 		if r.result.GetLimits() == nil {
@@ -281,13 +212,13 @@ func (w *World) applied(n *node, c *judge.Committed) {
 		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
 	w.count(c)
 	w.judge.Commit(c)
-	w.witness.see(c)
-	if wall := time.Duration(w.witness.replica.Wall()); wall > w.stage.Real()+wallMost {
+	w.witness.See(c)
+	if wall := time.Duration(w.witness.Replica.Wall()); wall > w.stage.Real()+wallMost {
 		w.judge.Complain("wall", "the wall clock shows %v at %v", wall, w.stage.Real())
 	}
-	w.cutter.see(c)
+	w.cutter.See(c)
 	if w.storm != nil {
-		w.counted(w.witness.replica)
+		w.counted(w.witness.Replica)
 	}
 }
 

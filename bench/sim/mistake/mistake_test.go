@@ -27,7 +27,7 @@ func TestTraps(t *testing.T) {
 	}
 	for _, m := range mistake.All() {
 		t.Run(m.Name, func(t *testing.T) {
-			output, err := mistake.Run(t.Context(), program, m.Name, "-first", fmt.Sprint(caughtBy[m.Name]), "-seeds", "500",
+			output, err := mistake.Run(t.Context(), program, m.Name, "-first", fmt.Sprint(caughtBy[m.Name]), "-seeds", fmt.Sprint(500-caughtBy[m.Name]),
 				"-tail", "0").CombinedOutput()
 			text := string(output)
 			switch {

@@ -18,21 +18,22 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/sim"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
 func main() {
 	seed := flag.Int64("seed", -1, "run this one seed")
 	first := flag.Uint64("first", 0, "with -seeds: the first of them")
 	seeds := flag.Uint64("seeds", 500, "how many seeds to run")
-	trap := flag.String("trap", "", "seed this known mistake: "+names())
+	seeded := flag.String("trap", "", "seed this known mistake: "+names())
 	commit := flag.String("commit", "unknown", "what is being run, to be printed")
 	tail := flag.Int("tail", 60, "lines of the trace to print, at most 400")
 	flag.Parse()
-	if *trap != "" && !slices.ContainsFunc(sim.Traps(), func(s sim.Seeded) bool { return string(s.Trap) == *trap }) {
-		fmt.Fprintf(os.Stderr, "trap %q: must be one of %s\n", *trap, names())
+	if *seeded != "" && !slices.ContainsFunc(trap.All(), func(s trap.Seeded) bool { return string(s.Trap) == *seeded }) {
+		fmt.Fprintf(os.Stderr, "trap %q: must be one of %s\n", *seeded, names())
 		os.Exit(2)
 	}
-	r := &runner{trap: sim.Trap(*trap), commit: *commit, tail: *tail}
+	r := &runner{trap: trap.Kind(*seeded), commit: *commit, tail: *tail}
 	if *seed >= 0 {
 		os.Exit(r.one(uint64(*seed)))
 	}
@@ -41,7 +42,7 @@ func main() {
 
 func names() string {
 	text := ""
-	for _, s := range sim.Traps() {
+	for _, s := range trap.All() {
 		text += " " + string(s.Trap)
 	}
 	return text[1:]
@@ -49,7 +50,7 @@ func names() string {
 
 // runner runs seeds of one kind.
 type runner struct {
-	trap   sim.Trap
+	trap   trap.Kind
 	commit string
 	tail   int
 }
@@ -120,10 +121,10 @@ func (r *runner) report(outcomes []*sim.Outcome, broken uint64, took time.Durati
 	}
 	fmt.Printf("%d runs held in %v: %+v\n", min(broken, uint64(len(outcomes))), took.Round(time.Millisecond), total)
 	if broken == uint64(len(outcomes)) {
-		return code(r.trap != sim.None)
+		return code(r.trap != trap.None)
 	}
 	o := outcomes[broken]
-	if r.trap != sim.None {
+	if r.trap != trap.None {
 		fmt.Println("caught:", o)
 		return 0
 	}

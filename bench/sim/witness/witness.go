@@ -1,4 +1,5 @@
-package sim
+// Package witness looks at the log with more patience than anybody inside can have.
+package witness
 
 import (
 	"slices"
@@ -6,32 +7,38 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/replica"
+	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// witness applies the log one operation at a time, and looks at the state before
+// Witness applies the log one operation at a time, and looks at the state before
 // and after each (G3, G7).
-type witness struct {
-	world   *World
-	replica *replica
+type Witness struct {
+	judge   *judge.Judge
+	Replica *replica.Replica
 }
 
-func newWitness(w *World) *witness { return &witness{world: w, replica: newReplica(w.trap)} }
+// New is a witness who has seen nothing.
+func New(j *judge.Judge, kind trap.Kind) *Witness {
+	return &Witness{judge: j, Replica: replica.New(kind)}
+}
 
-func (v *witness) see(c *judge.Committed) {
-	r := v.replica
+// See takes an entry that was committed.
+func (v *Witness) See(c *judge.Committed) {
+	r := v.Replica
 	v.sweep(c.Index, &logv1.Entry{Stamp: c.Entry.GetStamp(), Wall: c.Entry.GetWall()})
 	for _, op := range c.Entry.GetOperations() {
 		one := &logv1.Entry{Operations: []*logv1.Operation{op}}
 		acquire := op.GetAcquire()
 		if acquire == nil {
-			r.apply(c.Index, one)
+			r.Take(c.Index, one)
 			v.sweep(c.Index, &logv1.Entry{})
 			continue
 		}
 		before := r.Hash()
 		peek, _ := r.Peek(0, acquire)
-		answer := r.apply(c.Index, one)[0].GetAcquire()
+		answer := r.Take(c.Index, one)[0].GetAcquire()
 		switch {
 		case answer == nil || answer.GetRepeated():
 		case answer.GetGranted():
@@ -45,11 +52,11 @@ func (v *witness) see(c *judge.Committed) {
 
 // sweep lets happen what is due, so that what is left is an operation's doing. What
 // ends may let something else end: a lease its key.
-func (v *witness) sweep(index uint64, entry *logv1.Entry) {
+func (v *Witness) sweep(index uint64, entry *logv1.Entry) {
 	for {
-		before := v.replica.Hash()
-		v.replica.apply(index, entry)
-		if v.replica.Hash() == before {
+		before := v.Replica.Hash()
+		v.Replica.Take(index, entry)
+		if v.Replica.Hash() == before {
 			return
 		}
 		entry = &logv1.Entry{}
@@ -57,10 +64,10 @@ func (v *witness) sweep(index uint64, entry *logv1.Entry) {
 }
 
 // granted checks that every charge was debited in full (G3).
-func (v *witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) {
+func (v *Witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) {
 	in := answer.GetRemaining()
 	for i, charge := range op.GetCharges() {
-		if v.replica.Limit(charge.GetLimit()).GetUnlimited() {
+		if v.Replica.Limit(charge.GetLimit()).GetUnlimited() {
 			continue
 		}
 		var had, left int64
@@ -70,16 +77,16 @@ func (v *witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) 
 			}
 		}
 		if had-left != charge.GetAmount() {
-			v.world.judge.Complain("G3", "charge %d of %v took %d", i, op, had-left)
+			v.judge.Complain("G3", "charge %d of %v took %d", i, op, had-left)
 		}
 	}
 }
 
 // denied checks that nothing has changed, and that the wait is honest: whoever is
 // alone and waits as long is granted, and not a millisecond earlier (G7).
-func (v *witness) denied(op *logv1.Acquire, answer *logv1.AcquireResult, before uint64) {
-	if v.replica.Hash() != before {
-		v.world.judge.Complain("G7", "the denial of %v changed the state", op)
+func (v *Witness) denied(op *logv1.Acquire, answer *logv1.AcquireResult, before uint64) {
+	if v.Replica.Hash() != before {
+		v.judge.Complain("G7", "the denial of %v changed the state", op)
 	}
 	if slices.ContainsFunc(op.GetCharges(), func(c *logv1.Charge) bool { return c.GetKeep() > 0 }) {
 		// It is not alone: others wait.
@@ -93,13 +100,13 @@ func (v *witness) denied(op *logv1.Acquire, answer *logv1.AcquireResult, before 
 		wait = max(wait, bucket.Instant(d.GetRetryAfter()))
 	}
 	try := func(after bucket.Instant) bool {
-		later, err := v.replica.Peek(v.replica.Now()+after, op)
+		later, err := v.Replica.Peek(v.Replica.Now()+after, op)
 		return err == nil && later.GetGranted()
 	}
 	if wait == 0 || !try(wait) {
-		v.world.judge.Complain("G7", "%v waits %v and is denied again", op, time.Duration(wait))
+		v.judge.Complain("G7", "%v waits %v and is denied again", op, time.Duration(wait))
 	}
 	if early := wait - bucket.Instant(time.Millisecond); early > 0 && try(early) {
-		v.world.judge.Complain("G7", "%v was told to wait %v and would be granted earlier", op, time.Duration(wait))
+		v.judge.Complain("G7", "%v was told to wait %v and would be granted earlier", op, time.Duration(wait))
 	}
 }
