@@ -27,8 +27,9 @@ func TestTraps(t *testing.T) {
 	}
 	for _, m := range mistake.All() {
 		t.Run(m.Name, func(t *testing.T) {
-			output, err := mistake.Run(t.Context(), program, m.Name, "-first", fmt.Sprint(caughtBy[m.Name]), "-seeds", fmt.Sprint(500-caughtBy[m.Name]),
-				"-tail", "0").CombinedOutput()
+			first := caughtBy[m.Name]
+			output, err := mistake.Run(t.Context(), program, m.Name, "-first", fmt.Sprint(first),
+				"-seeds", fmt.Sprint(500-first), "-tail", "0").CombinedOutput()
 			text := string(output)
 			switch {
 			case err == nil:
