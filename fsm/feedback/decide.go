@@ -47,11 +47,10 @@ func decide(
 		p = lower(limit, s.GetKind(), p.Start)
 		c.Decreased = now
 	}
+	// It was open, or is closed for longer.
 	p.Opens = now
 	if longer {
 		p.Opens = until
-	} else if c.Paused(now) {
-		p.Opens = c.Pace.Opens
 	}
 	c.Pace = made(p)
 	return c, s.GetKind() == logv1.Signal_KIND_THROTTLED

@@ -54,6 +54,8 @@ func TestASignalNeverOpensOrHurries(t *testing.T) {
 				t.Fatalf("%v of %+v: opens at %d, before %d", s, c, next.Pace.Opens, until)
 			case next.Pace.At(now) > c.Pace.At(now):
 				t.Fatalf("%v hurries %+v: %+v", s, c, next)
+			case c.Paused(now) && until <= c.Pace.Opens && next.Pace != c.Pace:
+				t.Fatalf("%v is over before %+v opens, and makes %+v", s, c, next)
 			case empty && s.GetKind() != logv1.Signal_KIND_THROTTLED:
 				t.Fatalf("%v empties", s)
 			}
