@@ -273,11 +273,16 @@ func TestLimiterWithoutAuthority(t *testing.T) {
 			}
 			granted := 0
 			for range 10_000 {
-				if l.Allow() {
+				paced, ok := l.Take(1)
+				if ok {
 					granted++
 				}
-				if closed.Allow() {
+				refused, open := closed.Take(1)
+				if open {
 					t.Fatal("a closed limit admits while nobody answers")
+				}
+				if !paced.Local() || !refused.Local() {
+					t.Fatalf("local %t and %t, want both: nobody answers", paced.Local(), refused.Local())
 				}
 				pass(time.Millisecond)
 			}
@@ -317,8 +322,8 @@ func TestPermits(t *testing.T) {
 		c, l := w.limiter(client.LimiterConfig{Limit: "share", BlockMax: 50})
 		var used atomic.Int64
 		one, ok := l.Take(40)
-		if !ok {
-			t.Fatal("nothing was granted")
+		if !ok || one.Local() {
+			t.Fatalf("granted %t, by the client itself %t; want a block's permit", ok, one.Local())
 		}
 		one.Settle(10)
 		two, ok := l.Take(30)

@@ -144,7 +144,12 @@ type Permit struct {
 	limiter  *Limiter
 	from     *holding
 	estimate int64
+	local    bool
 }
+
+// Local says that the client decided by itself, because nobody answered: yes or
+// no, whichever Take returned.
+func (p Permit) Local() bool { return p.local }
 
 // Take is AllowN for an estimate: how much it really was is said with
 // Permit.Settle, and is settled inside the block, without asking anybody.
@@ -157,9 +162,9 @@ func (l *Limiter) Take(n int) (Permit, bool) {
 	}
 	o, ok := l.wait(int64(n), true)
 	if !ok {
-		return Permit{}, false
+		return Permit{local: o.local}, false
 	}
-	return Permit{limiter: l, from: o.from, estimate: int64(n)}, true
+	return Permit{limiter: l, from: o.from, estimate: int64(n), local: o.local}, true
 }
 
 // Settle says what was used. What was estimated too high may be spent again

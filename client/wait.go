@@ -40,6 +40,8 @@ type outcome struct {
 	err    error
 	denied bool
 	denial Denial
+	// local: the client has decided by itself.
+	local bool
 }
 
 func newWaiter(need int64, patient bool) *waiter {
@@ -137,9 +139,9 @@ func (l *Limiter) local(n int64) (outcome, bool) {
 	r := l.request(n)
 	d := l.client.count(l.client.decide(&r))
 	if d.Granted {
-		return outcome{}, true
+		return outcome{local: true}, true
 	}
-	return outcome{denied: true, denial: d.Denials[0]}, false
+	return outcome{local: true, denied: true, denial: d.Denials[0]}, false
 }
 
 func (l *Limiter) request(n int64) Request {

@@ -31,11 +31,13 @@ func throughLimiters(c *Config, endpoints []string) (*authority, error) {
 // permitAsker is one caller of the limiters, by key.
 type permitAsker []*client.Limiter
 
-// ask never waits while tokens are held. A caller who goes on at once for ever
+// ask never waits while tokens are held. It takes a permit, and not only a yes,
+// because a permit says whether the client gave it by itself. A caller who goes on at once for ever
 // would keep the processor from whoever fetches the next block, so it steps back
 // after each permit.
 func (a permitAsker) ask(_ context.Context, key int) (answer, error) {
-	granted := a[key].Allow()
+	permit, granted := a[key].Take(1)
+	permit.Settle(1)
 	runtime.Gosched()
-	return answer{granted: granted}, nil
+	return answer{granted: granted, local: permit.Local()}, nil
 }

@@ -40,7 +40,7 @@ func (r *Result) rows() []row {
 	add("grants/s", func(s *Summary) string { return spread(s.GrantsPerSecond, "") }, false)
 	add("denied", func(s *Summary) string { return grouped(s.Denied) }, false)
 	add("failed", func(s *Summary) string { return grouped(s.Failed) }, true)
-	if r.Settings.Path == "client" {
+	if r.Settings.Path == "client" || r.Settings.Path == "limiter" {
 		add("decided by the client itself", func(s *Summary) string { return grouped(s.Local) }, false)
 	}
 	if r.Settings.OfferedRate > 0 {
