@@ -22,7 +22,7 @@ type Host struct {
 	since   time.Duration
 	stops   bool
 	stopped time.Duration
-	backlog []*event
+	backlog []event
 }
 
 // Clocks are what is wrong with a machine's clocks.
@@ -95,7 +95,7 @@ func (h *Host) resume() {
 	h.backlog = nil
 	for _, e := range backlog {
 		if e.process == h.process {
-			h.stage.At(h, 0, e.do)
+			h.stage.plan(0, e)
 		}
 	}
 }

@@ -42,12 +42,7 @@ func (n *Network) carry(from, to *Host, deliver func()) {
 	if n.Slow > 0 && n.stage.Chance(n.Slow) {
 		delay = n.stage.Between(n.Delay[1], n.Late)
 	}
-	n.stage.At(to, delay, func() {
-		// What is under way when the cable is cut is lost too.
-		if !n.separated(from, to) {
-			deliver()
-		}
-	})
+	n.stage.plan(delay, event{host: to, do: deliver, from: from, network: n})
 }
 
 // Cut separates two groups for d.

@@ -7,7 +7,6 @@
 package stage
 
 import (
-	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -20,10 +19,9 @@ type Stage struct {
 	// OnStep, where set, is called after everything that happened.
 	OnStep func()
 
-	now    time.Duration
-	queue  queue
-	serial uint64
-	trace  trace
+	now   time.Duration
+	queue queue
+	trace trace
 }
 
 // New is a stage at time 0.
@@ -39,19 +37,21 @@ func (s *Stage) Real() time.Duration { return s.now }
 // suspended then, never if its process has ended by then. A nil host is the
 // world itself.
 func (s *Stage) At(host *Host, d time.Duration, f func()) {
-	s.serial++
-	e := &event{at: s.now + max(0, d), serial: s.serial, host: host, do: f}
-	if host != nil {
-		e.process = host.process
+	s.plan(d, event{host: host, do: f})
+}
+
+func (s *Stage) plan(d time.Duration, e event) {
+	if e.host != nil {
+		e.process = e.host.process
 	}
-	heap.Push(&s.queue, e)
+	s.queue.push(s.now+max(0, d), e)
 }
 
 // Run lets time pass until end, or until stop says so.
 func (s *Stage) Run(end time.Duration, stop func() bool) {
-	for len(s.queue) > 0 && s.queue[0].at <= end {
-		e := heap.Pop(&s.queue).(*event)
-		s.now = e.at
+	for len(s.queue.heap) > 0 && s.queue.heap[0].at <= end {
+		at, e := s.queue.pop()
+		s.now = at
 		s.perform(e)
 		if stop() {
 			return
@@ -60,7 +60,7 @@ func (s *Stage) Run(end time.Duration, stop func() bool) {
 	s.now = max(s.now, end)
 }
 
-func (s *Stage) perform(e *event) {
+func (s *Stage) perform(e event) {
 	if h := e.host; h != nil {
 		if e.process != h.process || h.dead {
 			return
@@ -70,7 +70,10 @@ func (s *Stage) perform(e *event) {
 			return
 		}
 	}
-	e.do()
+	// What is under way when the cable is cut is lost too.
+	if e.network == nil || !e.network.separated(e.from, e.host) {
+		e.do()
+	}
 	if s.OnStep != nil {
 		s.OnStep()
 	}
@@ -86,38 +89,6 @@ func (s *Stage) Between(low, high time.Duration) time.Duration {
 
 // Amount is a number from low to high.
 func (s *Stage) Amount(low, high int64) int64 { return low + s.Rand.Int64N(high-low+1) }
-
-type event struct {
-	at      time.Duration
-	serial  uint64
-	host    *Host
-	process uint64
-	do      func()
-}
-
-// queue is a heap by time; what is due at one time happens in the order in which
-// it was asked for.
-type queue []*event
-
-func (q queue) Len() int { return len(q) }
-
-func (q queue) Less(i, j int) bool {
-	if q[i].at != q[j].at {
-		return q[i].at < q[j].at
-	}
-	return q[i].serial < q[j].serial
-}
-
-func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(e any)   { *q = append(*q, e.(*event)) }
-
-func (q *queue) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = nil
-	*q = (*q)[:last]
-	return e
-}
 
 // traceKept is how many lines of the trace are kept.
 const traceKept = 400
