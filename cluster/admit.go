@@ -48,7 +48,9 @@ type pendingOwner Pending
 // Answer implements door.Owner: it counts the answer and passes it on.
 func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	p := (*Pending)(o)
-	if err != nil && p.item.Doubtful && !MayHaveHappened(err) {
+	// Doubtful is written by whoever has an item that was proposed. A deadline that passes
+	// meanwhile says enough by itself, and must not read it.
+	if !MayHaveHappened(err) && p.item.Doubtful {
 		err = fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
 	if acquire := p.Operation.GetAcquire(); acquire != nil {

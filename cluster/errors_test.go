@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/cluster/probe"
 )
 
 // Every error that raft can answer a proposal with falls into one of three
@@ -39,5 +40,21 @@ func TestR2OutcomeClasses(t *testing.T) {
 				t.Fatalf("may have happened: %t, want %t", may, want)
 			}
 		})
+	}
+}
+
+// A read changes nothing: whatever the leader said, it may not have happened.
+func TestReadIsNeverOfUnknownOutcome(t *testing.T) {
+	t.Parallel()
+	n := newNode(DefaultConfig())
+	n.prober = probe.New(probe.Config{})
+	for _, cause := range []error{
+		outcome.ErrUnknown, outcome.ErrDeadlineProposed, outcome.ErrNotLeader, outcome.ErrClosed,
+		fmt.Errorf("%w: peer: of a newer program", outcome.ErrUnknown),
+	} {
+		err := n.readFailure(t.Context(), cause)
+		if MayHaveHappened(err) || !errors.Is(err, ErrNoLeader) {
+			t.Errorf("%v: got %v", cause, err)
+		}
 	}
 }

@@ -98,5 +98,8 @@ func (n *Node) readFailure(ctx context.Context, cause error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if MayHaveHappened(cause) {
+		return fmt.Errorf("%w: %s", n.leaderless(), cause.Error())
+	}
 	return fmt.Errorf("%w: %w", n.leaderless(), cause)
 }

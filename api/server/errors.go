@@ -113,6 +113,11 @@ var causes = []Cause{
 		Name: "cancelled by the caller", Code: codes.Canceled, HTTP: 499, MayHaveHappened: true,
 		sentinel: context.Canceled,
 	},
+	// So is what was sent again and found no leader: it comes before what is certain.
+	{
+		Name: "leadership lost after proposing", Code: codes.Unavailable, Reason: "OUTCOME_UNKNOWN", HTTP: 503,
+		MayHaveHappened: true, RetryAfter: 100 * time.Millisecond, sentinel: cluster.ErrOutcomeUnknown,
+	},
 	{
 		Name: "electing", Code: codes.Unavailable, Reason: "NO_LEADER", HTTP: 503, RetryAfter: 200 * time.Millisecond,
 		sentinel: cluster.ErrNoLeader,
@@ -120,10 +125,6 @@ var causes = []Cause{
 	{
 		Name: "no majority reachable", Code: codes.Unavailable, Reason: "NO_QUORUM", HTTP: 503, RetryAfter: time.Second,
 		sentinel: cluster.ErrNoQuorum,
-	},
-	{
-		Name: "leadership lost after proposing", Code: codes.Unavailable, Reason: "OUTCOME_UNKNOWN", HTTP: 503,
-		MayHaveHappened: true, RetryAfter: 100 * time.Millisecond, sentinel: cluster.ErrOutcomeUnknown,
 	},
 	{
 		Name: "node overloaded", Code: codes.ResourceExhausted, Reason: "OVERLOADED", HTTP: 429,

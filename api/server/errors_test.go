@@ -78,6 +78,18 @@ func TestErrorTableIsTotal(t *testing.T) {
 	}
 }
 
+// Whatever else is known of an operation that may have happened, it may have
+// happened: one that was sent again and then found no leader, for one.
+func TestG4AmbiguousIsNeverAnsweredAsCertain(t *testing.T) {
+	t.Parallel()
+	for sentinel := range sentinels {
+		err := fmt.Errorf("%w: %w", cluster.ErrOutcomeUnknown, sentinel)
+		if e := server.ErrorOf(err); !e.Cause.MayHaveHappened {
+			t.Errorf("%v: told that it did not happen, by the row %q", err, e.Cause.Name)
+		}
+	}
+}
+
 // Both directions lose nothing, for every row and for every code.
 func TestErrorTableRoundTrips(t *testing.T) {
 	t.Parallel()
