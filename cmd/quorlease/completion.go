@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func newCompletion() *cobra.Command {
@@ -35,4 +36,27 @@ func newCompletion() *cobra.Command {
 			return fmt.Errorf("no completion script for %s", args[0])
 		},
 	}
+}
+
+// complete says what a shell may offer where it knows nothing better: file names
+// for flags that take one, and for nothing else. No argument is a file.
+func complete(cmd *cobra.Command) {
+	if cmd.ValidArgs == nil {
+		cmd.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		offer := cobra.NoFileCompletions
+		switch value, _ := pflag.UnquoteUsage(f); value {
+		case "file":
+			return
+		case "directory":
+			// It fails only where there is no such flag.
+			_ = cmd.MarkFlagDirname(f.Name)
+			return
+		case "format":
+			offer = cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp)
+		}
+		// It fails only where it was done before: for the flags of all commands.
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer)
+	})
 }

@@ -90,11 +90,12 @@ func newRoot(a *app) *cobra.Command {
 
 // prepare gives every command of the tree the same manners: errors are
 // returned instead of printed, the environment fills in flags that were not
-// given, and a group without a subcommand shows its help.
+// given, a group without a subcommand shows its help, and shells complete alike.
 func prepare(a *app, cmd *cobra.Command) {
 	cmd.SilenceErrors = true
 	cmd.SilenceUsage = true
 	cmd.DisableFlagsInUseLine = true
+	complete(cmd)
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return exit.Usagef("%s; see `%s --help`", setting.FlagError(err), c.CommandPath())
 	})
