@@ -78,6 +78,49 @@ func TestWaitingBesideLive(t *testing.T) {
 	})
 }
 
+// Who may not wait, and has to leave tokens to those who do, is told how long it takes
+// until it is its turn: it comes back once, and not before.
+func TestWhoLeavesTokensIsToldTheTruth(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name        string
+		asks        int64
+		least, most time.Duration
+	}{
+		// The head has its 20 after 2.5 s, and 3 more than batch's own are there at 3.1 s.
+		{"G7_behind_a_class_listed_before", 8, 3100 * time.Millisecond, 3400 * time.Millisecond},
+		// Batch's own part has filled long before the head is served.
+		{"G7_by_the_own_part", 2, 999 * time.Millisecond, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, nil, func(b bubble) {
+				c := b.Cluster
+				limit := queued(clustertest.Rate("gpt", 10, time.Second, 50))
+				limit.Classes = []*logv1.Class{
+					{Name: "live", Share: 5000, Burst: 1000}, {Name: "batch", Share: 2000, Burst: 1000},
+				}
+				c.ApplyLimits("a", limit)
+				c.Decide("a", by(clustertest.Acquire("gpt", 45), "chat", "live"))
+				c.Decide("a", by(clustertest.Acquire("gpt", 5), "backfill", "batch"))
+				head, _ := wait(c.Node("a"), by(clustertest.Acquire("gpt", 20), "chat", "live"), time.Minute)
+				pass(time.Millisecond)
+				again := by(clustertest.Acquire("gpt", tt.asks), "backfill", "batch")
+				told := c.Decide("a", again)
+				retry := time.Duration(told.GetDenials()[0].GetRetryAfter())
+				if told.GetGranted() || retry < tt.least || retry > tt.most {
+					b.Fatalf("told %v, want a denial for %v to %v", told, tt.least, tt.most)
+				}
+				pass(retry)
+				if got := c.Decide("a", again); !got.GetGranted() {
+					b.Errorf("after %v: %v, want granted", retry, got)
+				}
+				<-head
+			})
+		})
+	}
+}
+
 // There is one queue for each key and class, whichever node callers ask, and its
 // depth can be seen.
 func TestOneQueueForEachKeyAndClass(t *testing.T) {

@@ -80,7 +80,7 @@ func (p *plan) lookTokens(m *Machine, t *target, l *line) (logv1.Reason, int64) 
 	case t.lim.Limit.GetKind() == logv1.Kind_KIND_QUOTA:
 		return t.exhausted(shape, &l.after, amount, m.wallAt(p.by.now))
 	}
-	return t.refusing(shape, &l.after, int(l.class), amount)
+	return t.refusing(shape, &l.after, int(l.class), amount, l.charge.GetKeep())
 }
 
 // exhausted says why a quota can't pay and how long it will not: until its window is
@@ -116,14 +116,24 @@ func (p *plan) lookSlots(t *target, l *line) (logv1.Reason, int64) {
 	case p.by.untracked:
 		// Only a limit that does not enforce gets here: it never would.
 		return logv1.Reason_REASON_CONCURRENCY, 0
-	case used+n > most:
-		// Every lease ends; those that were granted under a higher limit too.
-		freed := t.lim.FreedBy(t.name, p.by.now, used+n-most)
-		return logv1.Reason_REASON_CONCURRENCY, wholeMillis(int64(freed - p.by.now))
 	case used+n+l.charge.GetKeep() > most:
-		return logv1.Reason_REASON_CONCURRENCY, wholeMillis(0)
+		return logv1.Reason_REASON_CONCURRENCY, t.freedIn(p.by.now, used, n, l.charge.GetKeep(), most)
 	}
 	return logv1.Reason_REASON_UNSPECIFIED, 0
+}
+
+// freedIn is how long it takes at most until n of the slots can be had beside those
+// that are kept: every lease ends, those that were granted under a higher limit too.
+func (t *target) freedIn(now bucket.Instant, used, n, keep, most int64) int64 {
+	wait, over := int64(0), used+n+keep-most
+	if n+keep > most {
+		// Only the going of those helps for whom they are kept.
+		wait, over = unknownWait, used+n-most
+	}
+	if over > 0 {
+		wait = max(wait, wholeMillis(int64(t.lim.FreedBy(t.name, now, over)-now)))
+	}
+	return wait
 }
 
 // bucket is a copy of the bucket of a dimension, at the version now and at now.
@@ -149,8 +159,9 @@ func (t *target) carried(dimension int) bucket.Bucket {
 	return t.held[dimension].Bucket.Clone()
 }
 
-// refusing says why a bucket can't pay and how long it will not; 0 is never.
-func (t *target) refusing(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (logv1.Reason, int64) {
+// refusing says why a bucket can't pay and how long it will not; 0 is never. keep is
+// what it has to leave to those who wait.
+func (t *target) refusing(s *bucket.Shape, b *bucket.Bucket, class int, n, keep int64) (logv1.Reason, int64) {
 	switch {
 	case s.IsZero():
 		// Nothing will ever flow in.
@@ -158,25 +169,32 @@ func (t *target) refusing(s *bucket.Shape, b *bucket.Bucket, class int, n int64)
 	case n > s.EffectiveBurst(class):
 		return logv1.Reason_REASON_EXCEEDS_BURST, 0
 	}
-	wait, never := t.retryAfter(s, b, class, n)
-	switch {
-	case never:
+	wait, never := t.retryAfter(s, b, class, n, 0)
+	if never {
 		// Beyond the end of authority time.
 		return logv1.Reason_REASON_ZERO_LIMIT, 0
-	case b.Debt(s, class) > 0:
+	}
+	if keep > 0 {
+		beside, only := t.retryAfter(s, b, class, n, keep)
+		if only {
+			// The leader knows when they will have gone.
+			beside = max(wait, unknownWait)
+		}
+		wait = beside
+	}
+	if b.Debt(s, class) > 0 {
 		return logv1.Reason_REASON_DEBT, wait
 	}
-	// Where all that is missing is kept for others it is worth asking again at once.
-	return logv1.Reason_REASON_RATE, max(wait, wholeMillis(0))
+	return logv1.Reason_REASON_RATE, wait
 }
 
 // retryAfter is how long a bucket that has reached now needs, by the key's own time.
-func (t *target) retryAfter(s *bucket.Shape, b *bucket.Bucket, class int, n int64) (wait int64, never bool) {
+func (t *target) retryAfter(s *bucket.Shape, b *bucket.Bucket, class int, n, keep int64) (wait int64, never bool) {
 	if t.control == nil {
-		plain, never := b.RetryAfter(s, class, n)
+		plain, never := b.RetryAfterLeaving(s, class, n, keep)
 		return int64(plain), never
 	}
-	refill, never := b.Needs(s, class, n)
+	refill, never := b.Needs(s, class, n, keep)
 	if never {
 		return 0, true
 	}

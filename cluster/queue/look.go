@@ -41,6 +41,27 @@ func (q *Queue) Status(now time.Duration, at Place, class string, costs []Cost) 
 	return Status{Position: int64(l.waiting) + 1, ETA: l.eta(now, costs)}
 }
 
+// Clears is about how long it takes until those who wait at the place have left as
+// much as the cost to one more of another class: until all of classes listed before
+// have been served, and the heads of those listed after.
+func (q *Queue) Clears(now time.Duration, at Place, class string, cost Cost) time.Duration {
+	p := q.places[at]
+	if p == nil {
+		return 0
+	}
+	longest, rank := time.Duration(0), p.terms.rank(class)
+	for _, l := range p.lanes {
+		switch {
+		case l.class == class || l.waiting == 0:
+		case l.rank() < rank:
+			longest = max(longest, l.eta(now, []Cost{cost}))
+		default:
+			longest = max(longest, l.headWait(now))
+		}
+	}
+	return longest
+}
+
 // eta is the estimated wait of one behind all others in the lane: that of the
 // head, and what is asked for after it at the pace of the lane.
 func (l *lane) eta(now time.Duration, costs []Cost) time.Duration {

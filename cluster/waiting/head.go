@@ -44,9 +44,16 @@ func (d *Desk) tryLocked(now time.Duration, w *waiter, a *actions) {
 		return
 	}
 	wait := time.Duration(first.GetRetryAfter())
-	if held := d.sizeUpLocked(now, w, acquire); !plain && d.look(w.acquire).result.GetGranted() {
-		// The tokens are there, and are kept for others.
-		wait = held
+	held := d.sizeUpLocked(now, w, acquire)
+	if !plain {
+		switch alone := d.look(w.acquire).result; {
+		case alone.GetGranted():
+			// The tokens are there, and are kept for others.
+			wait = held
+		case alone != nil:
+			// They may have gone when the tokens are there.
+			wait = time.Duration(alone.GetDenials()[0].GetRetryAfter())
+		}
 	}
 	d.mu.queue.Denied(now, &w.Waiter, wait)
 }

@@ -54,7 +54,7 @@ func TestNeedsIsExact(t *testing.T) {
 		b := drawUsed(t, s)
 		class := rapid.IntRange(0, s.Classes()-1).Draw(t, "class")
 		n := rapid.Int64Range(0, s.Burst()+1).Draw(t, "n")
-		refill, never := b.Needs(s, class, n)
+		refill, never := b.Needs(s, class, n, 0)
 		if never {
 			if n >= 1 && n <= s.EffectiveBurst(class) && !s.IsZero() {
 				t.Fatalf("%d of %d: never", n, s.EffectiveBurst(class))

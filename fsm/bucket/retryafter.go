@@ -16,11 +16,63 @@ import (
 // It follows the breakpoints of Advance on a copy. (n − level) ÷ rate would be
 // too early where other sub-buckets fill first (T36).
 func (b *Bucket) RetryAfter(s *Shape, class int, n int64) (wait time.Duration, never bool) {
-	elapsed, ok := b.affordsIn(s, class, n)
+	return b.RetryAfterLeaving(s, class, n, 0)
+}
+
+// RetryAfterLeaving is RetryAfter for TakeLeaving. From then on it says yes for as
+// long as nobody takes; it may have done so for a moment before, while sub-buckets
+// of other classes were not full. never is true also where only those help for whom
+// the tokens are kept.
+func (b *Bucket) RetryAfterLeaving(s *Shape, class int, n, keep int64) (wait time.Duration, never bool) {
+	elapsed, ok := b.leavesIn(s, class, n, keep)
 	if !ok {
 		return 0, true
 	}
 	return roundUp(elapsed, b.remaining())
+}
+
+// leavesIn is after how many nanoseconds TakeLeaving says yes to stay with it: where
+// there is so much that the class may take both, or where its own part pays.
+func (b *Bucket) leavesIn(s *Shape, class int, n, keep int64) (elapsed uint64, ok bool) {
+	elapsed, ok = b.affordsIn(s, class, n+keep)
+	if keep == 0 {
+		return elapsed, ok
+	}
+	own, pays := b.ownIn(s, class, n)
+	if pays && (!ok || own < elapsed) {
+		return own, true
+	}
+	return elapsed, ok
+}
+
+// ownIn is after how many nanoseconds the class's own part has n tokens, and it no
+// debt. ok is false where it never has.
+func (b *Bucket) ownIn(s *Shape, class int, n int64) (elapsed uint64, ok bool) {
+	if n < 1 || n > s.classes[class].room/s.unit {
+		return 0, false
+	}
+	var parts [MaxClasses]sub
+	ahead := b.onto(parts[:], s)
+	wants, weight := n*s.unit, s.classes[class].weight
+	for {
+		own, f := ahead.sub(class), ahead.flow(s)
+		steps := f.steps
+		switch {
+		case own.debt == 0 && own.level >= wants:
+			return elapsed, true
+		case own.debt == 0 && weight == 0:
+			return 0, false
+		case own.debt == 0:
+			steps = min(steps, uint64(divUp(wants-own.level, weight)))
+		}
+		if steps == forever {
+			return 0, false
+		}
+		elapsed += ahead.leap(s, f, steps)
+		if elapsed > ahead.remaining() {
+			return 0, false
+		}
+	}
 }
 
 // affordsIn is after how many nanoseconds Take says yes for the first time. ok
@@ -50,11 +102,11 @@ func (b *Bucket) affordsIn(s *Shape, class int, n int64) (elapsed uint64, ok boo
 	return elapsed, true
 }
 
-// Needs is how many nanoseconds of refill it takes until Take(s, class, n) says yes,
-// 0 where it does already; never as with RetryAfter. It is for a key with a time of its
-// own: what it takes of real time is up to its pace.
-func (b *Bucket) Needs(s *Shape, class int, n int64) (refill int64, never bool) {
-	elapsed, ok := b.affordsIn(s, class, n)
+// Needs is how many nanoseconds of refill it takes until TakeLeaving(s, class, n, keep)
+// says yes, as RetryAfterLeaving counts them. It is for a key with a time of its own:
+// what it takes of real time is up to its pace.
+func (b *Bucket) Needs(s *Shape, class int, n, keep int64) (refill int64, never bool) {
+	elapsed, ok := b.leavesIn(s, class, n, keep)
 	if !ok {
 		return 0, true
 	}
