@@ -90,9 +90,12 @@ func TestErrorLines(t *testing.T) {
 		want    string
 	}{
 		{codes.NotFound, "LIMIT_NOT_FOUND", `"x": there is no such limit`, "limits get` lists those that exist"},
-		{codes.NotFound, "LEASE_NOT_FOUND", "no such lease", "only tracked leases"},
-		{codes.AlreadyExists, "LEASE_CONFLICT", "other content", "the lease stays as it is"},
-		{codes.Aborted, "REVISION_CHANGED", "revision 2 is now 3", "apply again with the revision it shows"},
+		{codes.NotFound, "LEASE_NOT_FOUND", "5eed: there is none", "lease 5eed: there is none; only tracked leases"},
+		{codes.AlreadyExists, "LEASE_CONFLICT", "5eed: is another", "lease 5eed: is another; the lease stays as it is"},
+		{
+			codes.Aborted, "REVISION_CHANGED", "2: the revision is 3",
+			"expected revision 2: the revision is 3; look with `quorlease limits get` and apply again",
+		},
 		{codes.ResourceExhausted, "DISK_LOW", "disk low", "free space on the node's disk"},
 		{codes.InvalidArgument, "BAD_FIELD", "charges[0].key: \x1b[2J", `charges[0].key: \x1b[2J`},
 		{codes.Unavailable, "NO_QUORUM", "2 of 3 are away", "no quorum, nothing was decided: "},

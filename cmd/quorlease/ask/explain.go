@@ -72,6 +72,19 @@ var advice = map[string]string{
 	"OVERLOADED":       "nothing was decided; ask again later",
 }
 
+// subject says of what a message speaks that begins with a bare value.
+var subject = map[string]string{
+	"LEASE_NOT_FOUND":  "lease ",
+	"LEASE_CONFLICT":   "lease ",
+	"REVISION_CHANGED": "expected revision ",
+}
+
+// lacksKey says whether the limit has keys and none was given.
+func lacksKey(e *server.Error) bool {
+	return len(e.Fields) == 1 && strings.HasSuffix(e.Fields[0].Name, "key") &&
+		strings.HasPrefix(e.Fields[0].Problem, "none:")
+}
+
 // Explain turns the error of a question into the one line that is printed. The
 // exit code stays what it was.
 func Explain(err error) error {
@@ -83,8 +96,8 @@ func Explain(err error) error {
 		return err
 	}
 	e := server.FromStatus(s)
-	text := e.Message
-	if text == "" {
+	text := subject[e.Cause.Reason] + e.Message
+	if e.Message == "" {
 		text = e.Cause.Name
 	}
 	if e.Correlation != "" {
@@ -95,6 +108,9 @@ func Explain(err error) error {
 	}
 	if hint := advice[e.Cause.Reason]; hint != "" {
 		text += "; " + hint
+	}
+	if lacksKey(e) {
+		text += "; write LIMIT/KEY"
 	}
 	if s.Code() == codes.Unimplemented {
 		text += "; the node's program is another version than this one"

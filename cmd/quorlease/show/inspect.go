@@ -28,7 +28,7 @@ func Inspect(w io.Writer, r *quorleasev1.LimitsInspectResponse) {
 	fmt.Fprintf(w, "leases  %d open\n", r.GetOpenLeases())
 	fmt.Fprintf(w, "keys    %d\n", r.GetKeys())
 	keyText(w, r)
-	fmt.Fprintf(w, "now     %s since the cluster began\n\n", time.Duration(r.GetNow()))
+	fmt.Fprintf(w, "now     %s since the cluster began\n\n", Time(time.Duration(r.GetNow())))
 	if r.GetLimit().GetUnlimited() {
 		fmt.Fprintln(w, "unlimited: nothing is counted")
 		reportsText(w, r)
@@ -127,7 +127,7 @@ func reportsText(w io.Writer, r *quorleasev1.LimitsInspectResponse) {
 	for _, one := range r.GetReports() {
 		rows = append(rows, []string{
 			one.GetClient(), one.GetSessionId(), one.GetDimension(), one.GetClass(), Number(one.GetTokens()),
-			time.Duration(one.GetAt()).String(),
+			Time(time.Duration(one.GetAt())),
 		})
 	}
 	fmt.Fprintln(w)

@@ -88,7 +88,16 @@ func Duration(d *durationpb.Duration) string {
 	if d == nil {
 		return ""
 	}
-	return d.AsDuration().String()
+	return Time(d.AsDuration())
+}
+
+// Time writes a duration as Go does. From a second on what is less than a
+// millisecond is left out: it tells nobody anything, and JSON has it.
+func Time(d time.Duration) string {
+	if d >= time.Second {
+		d = d.Truncate(time.Millisecond)
+	}
+	return d.String()
 }
 
 // Wait is the answer to "when": a duration, or never.
