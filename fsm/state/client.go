@@ -105,7 +105,7 @@ func (s *State) resliceClients() {
 		}
 	}
 	for _, c := range changed {
-		s.touchClient(c).Tally.Reslice(s.SliceOf(c.Name))
+		s.touchClient(c).Tally.Reslice(s.Now, s.SliceOf(c.Name))
 	}
 }
 

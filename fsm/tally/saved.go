@@ -138,8 +138,8 @@ func (s *slice) isInRange() bool {
 }
 
 func loadMinutes(saved []*logv1.SnapshotCount) ([]minute, error) {
-	if len(saved) > hour+2 || !ascends(saved) {
-		return nil, frames.Corrupt("%d minutes, at most %d in order", len(saved), hour+2)
+	if len(saved) > hour || !ascends(saved) {
+		return nil, frames.Corrupt("%d minutes, at most %d in order", len(saved), hour)
 	}
 	var list []minute
 	for _, s := range saved {

@@ -177,13 +177,15 @@ func (s *source) learn(r Report) {
 	}
 }
 
-// throttle adds to the minute in which a slice begins.
+// throttle adds to the minute in which a slice begins. One that is ahead of the time
+// counts in the present minute: an hour has no more of them than sixty. It is only
+// what the slice has more now that is added, so that a repetition adds nothing.
 func (t *Tally) throttle(now bucket.Instant, at, throttled int64) {
 	if throttled <= 0 {
 		return
 	}
-	m := window.At(at*int64(t.length), Minute)
-	first := window.At(int64(now), Minute) - hour
+	present := window.At(int64(now), Minute)
+	m, first := min(window.At(at*int64(t.length), Minute), present), present-hour
 	t.minutes = slices.DeleteFunc(t.minutes, func(old minute) bool { return old.at <= first })
 	if m <= first {
 		return
@@ -259,17 +261,19 @@ func (s *source) newest() int64 {
 	return s.slices[len(s.slices)-1].at
 }
 
-// Reslice counts in slices of another length. The counts so far keep their sums
-// and, within a slice, their time.
-func (t *Tally) Reslice(length time.Duration) {
-	moved := func(at int64) int64 { return window.At(at*int64(t.length), length) }
+// Reslice counts in slices of another length. The counts so far keep their sums, as
+// far as sums are kept, and, within a slice, their time; what is further ahead of it
+// than a report may be comes as near.
+func (t *Tally) Reslice(now bucket.Instant, length time.Duration) {
+	last := window.At(int64(now), length) + window.Ahead
+	moved := func(at int64) int64 { return min(window.At(at*int64(t.length), length), last) }
 	for i := range t.sources {
 		s := &t.sources[i]
 		old := s.slices
 		s.slices = nil
 		for _, one := range old {
 			to := s.open(moved(one.at))
-			to.Count = to.Plus(one.Count)
+			to.Count = to.Plus(one.Count).Min(Count{sumMost, sumMost, sumMost, sumMost, sumMost})
 		}
 		s.faultAt = moved(s.faultAt)
 	}

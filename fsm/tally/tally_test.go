@@ -179,7 +179,7 @@ func TestWindow(t *testing.T) {
 				Slice: 100 + i, Count: Count{Total: 2, Retries: 1}, Fault: Fault{"429", i + 1},
 			})
 		}
-		one.Reslice(5 * time.Second)
+		one.Reslice(at(110), 5*time.Second)
 		if total, retries := one.Admitted(at(110)); total != 20 || retries != 10 || len(one.sources[0].slices) != 2 {
 			t.Errorf("%d of %d in %d slices, want 10 of 20 in 2", retries, total, len(one.sources[0].slices))
 		}
