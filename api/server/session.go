@@ -62,8 +62,8 @@ type item struct {
 	seq     uint64
 	cost    int64
 	pending cluster.Pending
-	// submitted: the node has it. Guarded by session.mu.
-	submitted bool
+	// submitted: the node has it. cancelled: its caller has gone. Guarded by session.mu.
+	submitted, cancelled bool
 	// known is the revision whose fallbacks the caller holds, if any.
 	known *uint64
 	// described is what an acquire or a peek says of its work, nil where it names its
@@ -90,12 +90,7 @@ const itemOverhead = 512
 func (a *admission) Session(
 	stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse],
 ) error {
-	s := &session{
-		server: a.server, stream: stream, owner: identityOf(stream.Context()).Name,
-		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
-		items: map[uint64]*item{},
-	}
-	s.peeks.wake, s.peeks.start = make(chan struct{}, 1), s.startPeeks
+	s := newSession(a.server, stream)
 	a.server.joined.Add(1)
 	go func() {
 		defer a.server.joined.Done()
@@ -107,6 +102,18 @@ func (a *admission) Session(
 		tie.End(stream.Context(), a.server.isDraining())
 	}
 	return err
+}
+
+func newSession(
+	server *Server, stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse],
+) *session {
+	s := &session{
+		server: server, stream: stream, owner: identityOf(stream.Context()).Name,
+		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
+		items: map[uint64]*item{},
+	}
+	s.peeks.wake, s.peeks.start = make(chan struct{}, 1), s.startPeeks
+	return s
 }
 
 // signal leaves a signal in a channel that has room for one.
@@ -145,9 +152,15 @@ func (s *session) receive() error {
 	if err != nil {
 		return err
 	}
-	s.tie.Store(slots.New(s.server.node, slots.Session{
+	tie := slots.New(s.server.node, slots.Session{
 		ID: id, Owner: s.owner, Connection: s.hello.GetConnection(), Grace: s.server.config.SessionGrace,
-	}))
+	})
+	s.tie.Store(tie)
+	if s.isOver() {
+		// Whoever ended the session may have seen no tie to end with it.
+		tie.End(s.stream.Context(), s.server.isDraining())
+		return io.EOF
+	}
 	// The headers say that the session stands. Nothing was sent before: an answer
 	// needs an item.
 	if err := s.stream.SendHeader(nil); err != nil {
@@ -217,6 +230,12 @@ func (s *session) room() error {
 	}
 }
 
+func (s *session) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
 // begin opens an item and hands it on, or answers it at once.
 func (s *session) begin(now time.Time, i int, request *quorleasev1.RequestItem, cost int64) {
 	it := &item{session: s, seq: request.GetSeq(), cost: cost}
@@ -267,53 +286,11 @@ func (s *session) register(it *item) bool {
 func (s *session) submitted(it *item) {
 	s.mu.Lock()
 	it.submitted = true
-	over := s.over
+	gone := s.over || it.cancelled
 	s.mu.Unlock()
-	if over {
+	if gone {
 		s.server.node.Cancel(&it.pending)
 	}
-}
-
-// prepare turns a request into what it asks for.
-func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
-	if r := request.GetPeek(); r != nil {
-		op, err := convert.Peek(r)
-		it.peek, it.looks, it.described = op, true, convert.Described(r, op)
-		return err
-	}
-	op, attempt, err := s.operation(request)
-	it.pending.Operation, it.pending.Attempt = op, attempt
-	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
-	if r := request.GetAcquire(); r != nil && err == nil {
-		it.known, it.pending.MaxWait = r.KnownRevision, r.GetMaxWait().AsDuration()
-		it.described = convert.Described(r, op.GetAcquire())
-		err = s.expand(s.stream.Context(), it)
-	}
-	return err
-}
-
-// operation is what an item asks the log for.
-func (s *session) operation(request *quorleasev1.RequestItem) (op *logv1.Operation, attempt uint32, err error) {
-	switch r := request.GetOperation().(type) {
-	case *quorleasev1.RequestItem_Acquire:
-		if op, err = convert.Acquire(r.Acquire, s.owner); err == nil && op.GetAcquire().GetClient() == "" {
-			op.GetAcquire().Client = s.hello.GetClient()
-		}
-		return op, r.Acquire.GetAttempt(), err
-	case *quorleasev1.RequestItem_Settle:
-		op, err = convert.Settle(r.Settle, s.owner)
-	case *quorleasev1.RequestItem_Release:
-		if op, err = convert.Release(r.Release, s.owner); err == nil && op.GetRelease().GetClient() == "" {
-			op.GetRelease().Client = s.hello.GetClient()
-		}
-	case *quorleasev1.RequestItem_Renew:
-		if op, err = convert.Renew(r.Renew, s.owner); err == nil {
-			s.tie.Load().Renew(op.GetRenew())
-		}
-	default:
-		err = convert.Wrong("operation", "missing: acquire, settle, release, renew, peek or cancel")
-	}
-	return op, 0, err
 }
 
 // cancel says that the caller of an item has gone. The item is answered all the
@@ -322,13 +299,17 @@ func (s *session) operation(request *quorleasev1.RequestItem) (op *logv1.Operati
 func (s *session) cancel(seq uint64) {
 	s.mu.Lock()
 	it := s.items[seq]
-	looks := it != nil && it.looks
+	if it == nil {
+		s.mu.Unlock()
+		return
+	}
+	it.cancelled = true
+	looks, submitted := it.looks, it.submitted
 	s.mu.Unlock()
 	switch {
-	case it == nil:
 	case looks:
 		s.done(it, nil, context.Canceled)
-	default:
+	case submitted:
 		s.server.node.Cancel(&it.pending)
 	}
 }

@@ -30,17 +30,24 @@ type peeks struct {
 
 // look queues a peek, and starts the goroutine for the first one.
 func (s *session) look(it *item) {
-	p := &s.peeks
+	if !s.peeks.add(it) {
+		// The session ended before this item was one of its items.
+		s.done(it, nil, context.Canceled)
+	}
+}
+
+func (p *peeks) add(it *item) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
-		return
+		return false
 	}
 	p.waiting = append(p.waiting, it)
 	if p.cancel == nil {
 		p.cancel = p.start()
 	}
 	signal(p.wake)
+	return true
 }
 
 // startPeeks starts the goroutine, for as long as the stream is there.

@@ -1,0 +1,114 @@
+package server
+
+import (
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/servertest"
+)
+
+// saying is the stream of a client that has said all there is.
+type saying struct {
+	grpc.ServerStream
+	ctx  context.Context //nolint:containedctx // as a stream has it
+	said []*quorleasev1.SessionRequest
+}
+
+func (s *saying) Context() context.Context                { return s.ctx }
+func (s *saying) SendHeader(metadata.MD) error            { return nil }
+func (s *saying) Send(*quorleasev1.SessionResponse) error { return nil }
+func (s *saying) Recv() (r *quorleasev1.SessionRequest, err error) {
+	if len(s.said) == 0 {
+		return nil, io.EOF
+	}
+	r, s.said = s.said[0], s.said[1:]
+	return r, nil
+}
+
+// ended is a session whose stream ended before its client was read.
+func ended(t *testing.T, hello *quorleasev1.Hello) (*servertest.Node, *session) {
+	t.Helper()
+	node := servertest.New()
+	config := DefaultConfig()
+	config.Node, config.Events = node, node.Ring
+	server, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	s := newSession(server, &saying{ctx: t.Context(), said: []*quorleasev1.SessionRequest{
+		{Kind: &quorleasev1.SessionRequest_Hello{Hello: hello}},
+	}})
+	s.abandon()
+	return node, s
+}
+
+func greeting(connection uint64) *quorleasev1.Hello {
+	return &quorleasev1.Hello{
+		Client: "c", SessionId: "00112233445566778899aabbccddeeff", Connection: connection,
+	}
+}
+
+// A client that comes back and goes at once leaves no session that is taken for
+// one that is there (A13).
+func TestA13SessionThatComesBackAndGoes(t *testing.T) {
+	t.Parallel()
+	node, s := ended(t, greeting(2))
+	if err := s.receive(); err == nil {
+		t.Error("a session went on that had ended")
+	}
+	if last := node.Last().GetEndSession(); last == nil || last.GetResumed() {
+		t.Errorf("the last that the cluster heard of the session is %v, want its end", node.Last())
+	}
+}
+
+// What is read of a session that has ended takes no memory from the others (G10).
+func TestG10SessionThatEndedHoldsNothing(t *testing.T) {
+	t.Parallel()
+	_, s := ended(t, greeting(1))
+	_ = s.receive()
+	for seq, operation := range []*quorleasev1.RequestItem{
+		{Operation: &quorleasev1.RequestItem_Peek{Peek: &quorleasev1.PeekRequest{Charges: oneCharge()}}},
+		{Operation: &quorleasev1.RequestItem_Acquire{Acquire: &quorleasev1.AcquireRequest{Charges: oneCharge()}}},
+		{},
+	} {
+		operation.Seq = uint64(seq)
+		s.begin(time.Now(), 0, operation, itemOverhead)
+		if held := s.server.itemBytes.Load(); held != 0 {
+			t.Errorf("%v: %d bytes are held", operation, held)
+		}
+	}
+}
+
+func oneCharge() []*quorleasev1.Charge {
+	return []*quorleasev1.Charge{{Limit: "absent", Dimension: "requests", Amount: 1}}
+}
+
+// An acquire that is being expanded again can be cancelled, and is when the node has
+// it: not before.
+func TestSessionCancelsWhatTheNodeIsAboutToGet(t *testing.T) {
+	t.Parallel()
+	node, s := ended(t, greeting(1))
+	s.over = false
+	node.Hold()
+	it := &item{session: s, seq: 7}
+	it.pending.Operation = &logv1.Operation{}
+	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
+	s.register(it)
+	s.cancel(it.seq)
+	if _, _, cancelled := node.Counts(); cancelled != 0 {
+		t.Errorf("the node was told to cancel what it had not got, %d times", cancelled)
+	}
+	node.Submit(&it.pending)
+	s.submitted(it)
+	if _, held, cancelled := node.Counts(); cancelled != 1 || held != 0 {
+		t.Errorf("%d times cancelled, %d held", cancelled, held)
+	}
+}
