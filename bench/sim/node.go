@@ -245,7 +245,7 @@ func (n *node) wall() int64 {
 // handOver gives a batch to the log. One that hung while the leadership was lost
 // and won again goes into a later term, where its stamp counts for nothing.
 func (n *node) handOver(f *flight) {
-	entry, ok := n.member.Propose(f.payload, f.stamp)
+	entry, ok := n.member.Propose(f.payload, &note{stamp: f.stamp})
 	f.entry = entry
 	if !ok && n.flight == f {
 		n.flight = nil
@@ -259,16 +259,37 @@ func (n *node) fail(items []*door.Item, err error) {
 	}
 }
 
-// Apply implements quorum.Machine.
-func (n *node) Apply(index uint64, e *quorum.Entry) {
+// note is what is known of an entry beside what the log has of it: who stamped it,
+// and what it says. Its bytes say the same to every node, and no replica changes it:
+// who applies it first decodes it for all, as the witness has it from a node.
+type note struct {
+	stamp *judge.Stamp
+	entry *logv1.Entry
+}
+
+func (n *node) decoded(e *quorum.Entry) (*logv1.Entry, error) {
+	about := e.Note.(*note)
+	if about.entry != nil {
+		return about.entry, nil
+	}
 	entry, err := fsm.DecodeEntry(e.Payload)
 	if err != nil {
-		n.world.judge.Complain("model", "decode entry %d: %v", index, err)
-		return
+		return nil, err
 	}
 	// As cluster/entry does it (T4).
 	if entry.GetTerm() != e.Term && n.world.trap != trap.OldStamp {
 		entry.Stamp = 0
+	}
+	about.entry = entry
+	return entry, nil
+}
+
+// Apply implements quorum.Machine.
+func (n *node) Apply(index uint64, e *quorum.Entry) {
+	entry, err := n.decoded(e)
+	if err != nil {
+		n.world.judge.Complain("model", "decode entry %d: %v", index, err)
+		return
 	}
 	results := n.replica.Take(index, entry)
 	if n.world.trap == trap.Diverging && n.id == 1 && index%50 == 0 {
@@ -276,7 +297,7 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 	}
 	n.lastWall = time.Duration(entry.GetWall())
 	n.world.applied(n, &judge.Committed{
-		Index: index, Term: e.Term, Stamp: e.Note.(*judge.Stamp), Now: n.replica.Now(), Entry: entry, Results: results,
+		Index: index, Term: e.Term, Stamp: e.Note.(*note).stamp, Now: n.replica.Now(), Entry: entry, Results: results,
 		Real: n.world.stage.Real(),
 	})
 	n.anchor(bucket.Instant(entry.GetStamp()))

@@ -112,6 +112,8 @@ type Member struct {
 	votes           []bool
 	next, match     []uint64
 	heard           []time.Duration
+	// sorted is room for match in order.
+	sorted []uint64
 }
 
 // Start begins a process with what is on the disk.

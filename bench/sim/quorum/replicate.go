@@ -26,9 +26,10 @@ func (m *Member) replicate(peer *Member) {
 		return
 	}
 	end := min(m.last(), next+atOnce-1)
+	// A log only grows, or becomes another slice: what lies there stays.
 	b := &batch{
 		from: m, term: m.term, prev: next - 1, prevTerm: m.termAt(next - 1), commit: m.commit,
-		entries: slices.Clone(m.log[next-m.first-1 : end-m.first]),
+		entries: m.log[next-m.first-1 : end-m.first : end-m.first],
 	}
 	m.send(peer, func() { peer.receive(b) })
 }
@@ -99,9 +100,9 @@ func (m *Member) answered(by *Member, terms [2]uint64, match uint64, ok bool) {
 // advance commits what a majority has, if it is of this term.
 func (m *Member) advance() {
 	m.match[m.id] = m.last()
-	sorted := slices.Clone(m.match)
-	slices.Sort(sorted)
-	agreed := sorted[(len(sorted)-1)/2]
+	m.sorted = append(m.sorted[:0], m.match...)
+	slices.Sort(m.sorted)
+	agreed := m.sorted[(len(m.sorted)-1)/2]
 	if agreed <= m.commit || agreed <= m.first || m.termAt(agreed) != m.term {
 		return
 	}

@@ -31,8 +31,11 @@ func NewCutter(v *Witness, s *stage.Stage, kind trap.Kind) *Cutter {
 
 // See takes an entry that was committed, after the witness.
 func (c *Cutter) See(entry *judge.Committed) {
+	if c.idle {
+		return
+	}
 	c.replica.Take(entry.Index, entry.Entry)
-	if c.idle || !c.stage.Chance(4) {
+	if !c.stage.Chance(4) {
 		return
 	}
 	c.serial++
