@@ -97,7 +97,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	now, revision := f.machine.Now(), f.machine.Revision()
 	for _, op := range e.GetOperations() {
 		if report := op.GetReportRetries(); report != nil {
-			f.desk.Applied(report)
+			f.desk.Applied(f.machine, f.clock.Elapsed(), report)
 		}
 	}
 	f.mu.Unlock()

@@ -82,8 +82,7 @@ func above(seed uint64, length time.Duration) *alarmed {
 func alerts(seed uint64, o *Outcome) {
 	short := above(seed, 90*time.Second)
 	almost := above(seed, 119*time.Second)
-	// The second beyond is that in which a node looks.
-	long := above(seed, 121*time.Second)
+	long := above(seed, 120*time.Second)
 	o.exactly(AlertsShort, len(short.warned), 0)
 	o.exactly(AlertsAlmost, len(almost.warned), 0)
 	o.exactly(AlertsLong, len(long.warned), 1)
@@ -91,7 +90,7 @@ func alerts(seed uint64, o *Outcome) {
 	if len(long.warned) > 0 {
 		after = long.warned[0]
 	}
-	o.within(AlertAfter, after.Seconds(), 120, 122)
+	o.within(AlertAfter, after.Seconds(), 120, 120.1)
 	o.exactly(AlertsOthers, short.strangers+almost.strangers+long.strangers, 0)
 
 	// A client that retries more than a fifth, at once.
@@ -112,5 +111,5 @@ func alerts(seed uint64, o *Outcome) {
 	if len(a.over) == 1 {
 		red = a.over[0] - crossed
 	}
-	o.within(RedAfter, red.Seconds(), 0, 1.2)
+	o.within(RedAfter, red.Seconds(), 0, 1)
 }

@@ -127,7 +127,7 @@ var names = map[Measure]struct{ name, unit string }{
 	PoliteRefused:    {"other teams' requests refused, polite job without the limit", "%"},
 	AlertsShort:      {"alerts, above a tenth for 90 s", ""},
 	AlertsAlmost:     {"alerts, above a tenth for 119 s", ""},
-	AlertsLong:       {"alerts, above a tenth for 120 s and the second of a look", ""},
+	AlertsLong:       {"alerts, above a tenth for 120 s", ""},
 	AlertAfter:       {"the alert comes after", "s"},
 	AlertsOthers:     {"alerts about anybody else", ""},
 	RedAfter:         {"above a fifth, said after", "s"},

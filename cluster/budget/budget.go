@@ -19,15 +19,9 @@ import (
 	"github.com/quorlease/quorlease/fsm/tally"
 )
 
-const (
-	// reportEvery is how often a node reports the requests it counted, where nothing
-	// makes it report sooner.
-	reportEvery = time.Second
-	// lookEvery is how often a node looks at the clients that retry, and lookPause
-	// the least time between two looks when somebody is refused.
-	lookEvery = time.Second
-	lookPause = 100 * time.Millisecond
-)
+// reportEvery is how often a node reports the requests it counted, where nothing
+// makes it report sooner.
+const reportEvery = time.Second
 
 // Config is what an Office needs of its node. All of it is called from any
 // goroutine.
@@ -138,31 +132,28 @@ func (o *Office) KeepReported(stop <-chan struct{}) {
 	}
 }
 
-// KeepWarned looks at the clients that retry until stop is closed, each second
-// and soon after somebody was refused (S1-39), and publishes what begins and ends.
+// KeepWarned looks at the clients that retry until stop is closed, at each whose
+// counts change and at all each second (S1-39), and publishes what begins and ends.
 func (o *Office) KeepWarned(stop <-chan struct{}) {
 	rounds := warn.NewRounds(o.config.Desk.Suspects)
-	timer := time.NewTimer(lookEvery)
+	timer := time.NewTimer(0)
 	defer timer.Stop()
-	last := time.Now()
 	for {
+		var changes []warn.Change
 		select {
 		case <-stop:
 			return
 		case <-timer.C:
-		case <-o.config.Desk.Suspects.Hurry:
-			if wait := lookPause - time.Since(last); wait > 0 {
-				timer.Reset(wait)
-				continue
-			}
+			var tops warn.Tops
+			changes, tops = rounds.Look(o.config.Elapsed(), o.config.View)
+			o.tops.Store(&tops)
+		case <-o.config.Desk.Suspects.Touched:
+			changes = rounds.Glance(o.config.Elapsed(), o.config.View)
 		}
-		last = time.Now()
-		timer.Reset(lookEvery)
-		changes, tops := rounds.Look(o.config.Elapsed(), o.config.View)
-		o.tops.Store(&tops)
 		for _, c := range changes {
 			o.config.Publish(event(c))
 		}
+		timer.Reset(rounds.Next() - o.config.Elapsed())
 	}
 }
 

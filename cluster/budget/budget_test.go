@@ -95,7 +95,7 @@ func (s *site) apply(op *logv1.Operation) {
 		s.t.Error(refusal)
 	}
 	if r := op.GetReportRetries(); r != nil {
-		s.desk.Applied(r)
+		s.desk.Applied(s.machine, s.elapsed(), r)
 	}
 }
 
@@ -190,8 +190,8 @@ func TestStormIsSaidAtOnce(t *testing.T) {
 					s.t.Errorf("%v, want about %v", got[i], want[i])
 				}
 			}
-			if tops := s.Tops(); tops.Fraction != 0 || tops.Over != 0 || len(s.desk.Suspects.List(nil)) != 0 {
-				s.t.Errorf("%+v and %v after all", tops, s.desk.Suspects.List(nil))
+			if tops := s.Tops(); tops.Fraction != 0 || tops.Over != 0 || len(s.desk.Suspects.List(nil, false)) != 0 {
+				s.t.Errorf("%+v and %v after all", tops, s.desk.Suspects.List(nil, false))
 			}
 		})
 	})
@@ -219,14 +219,15 @@ func TestEarlyWarning(t *testing.T) {
 	}
 	t.Run("S1-41", func(t *testing.T) {
 		inBubble(t, rule(), func(s *site) {
-			// Six of seconds with 9 make the 51 from which the fraction counts.
-			s.retryFor(125 * time.Second)
+			// Six of seconds with 9 make the 51 from which the fraction counts, five seconds
+			// from the beginning.
+			s.retryFor(124 * time.Second)
 			if got := s.seen(); len(got) != 0 {
 				s.t.Fatalf("%v before two minutes above, want none", got)
 			}
-			s.retryFor(5 * time.Second)
+			s.retryFor(time.Second)
 			got := s.seen()
-			if len(got) != 1 || got[0].kind != events.ClientRetryWarning {
+			if len(got) != 1 || got[0].at != 125*time.Second || got[0].kind != events.ClientRetryWarning {
 				s.t.Fatalf("%v, want one warning", got)
 			}
 			s.retryFor(60 * time.Second)
@@ -297,7 +298,7 @@ func TestWorkForNobody(t *testing.T) {
 			}
 		}
 		pass(2 * time.Second)
-		if s.machine.Counts().Clients != 0 || slices.Contains(s.desk.Suspects.List(nil), "") {
+		if s.machine.Counts().Clients != 0 || slices.Contains(s.desk.Suspects.List(nil, false), "") {
 			s.t.Error("nobody is counted")
 		}
 	})

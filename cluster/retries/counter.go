@@ -16,6 +16,10 @@ const (
 	PartRetryAfter = 200 * time.Millisecond
 	// reportPause is how often one client may make a node report out of turn.
 	reportPause = 100 * time.Millisecond
+	// crossingsMost is how many reports in a row a node makes out of turn because of
+	// lines that clients cross, and crossingPause how long it takes to have one back.
+	crossingsMost = 20
+	crossingPause = 50 * time.Millisecond
 
 	clientsMaxDefault = 100_000
 	slotsMaxDefault   = 500_000
@@ -88,6 +92,9 @@ type Request struct {
 	// Nodes is the number of serving nodes in the applied configuration,
 	// learners too. Zero until this node's own joining is applied: no retries.
 	Nodes int
+	// WarnFraction is the line above which the client is warned of, in hundredths of
+	// a percent. 0: there is none.
+	WarnFraction int64
 	// Replica says what it has applied of this node's reports, so that a slice that
 	// was forgotten goes on where it stopped. Nil: nothing.
 	Replica Replica
@@ -108,6 +115,8 @@ type Hold struct {
 	at     time.Duration
 	retry  bool
 	known  bool
+	// crosses: with it the client may cross its line.
+	crosses bool
 }
 
 // Counter counts for one node. It is safe for concurrent use. at is the node's
@@ -124,6 +133,11 @@ type Counter struct {
 		// room counts slots and holds, which may become slots.
 		room   int
 		faults faults
+		// nodes is the number of serving nodes that was heard of last.
+		nodes int
+		// crossings is when all reports out of turn because of lines are to be had
+		// again.
+		crossings time.Duration
 	}
 }
 
@@ -205,6 +219,8 @@ func (n *Counter) Decide(at time.Duration, now bucket.Instant, r Request) (Decis
 	h := Hold{client: c, now: now, at: at, retry: r.Attempt > 0, known: r.Known}
 	n.openLocked(c, h, r.Replica)
 	n.holdLocked(h, 1)
+	n.mu.nodes = r.Nodes
+	h.crosses = n.crossesLocked(c, r)
 	return d, h
 }
 
@@ -289,6 +305,9 @@ func (n *Counter) Finish(at time.Duration, h Hold, recorded bool, denied tally.C
 	if count != (tally.Count{}) && at-h.at <= c.window {
 		n.recordLocked(c, n.openLocked(c, h, nil), count)
 	}
+	if recorded && h.crosses {
+		n.crossingLocked(at)
+	}
 	n.forgetLocked(c)
 }
 
@@ -312,6 +331,9 @@ func (n *Counter) Note(at time.Duration, now bucket.Instant, r Request, a Tried)
 	}
 	c = n.keepLocked(c, r.Client, r.Rule.Window)
 	n.recordLocked(c, n.openLocked(c, Hold{now: now, at: at}, r.Replica), a.Count)
+	if n.crossesLocked(c, r) {
+		n.crossingLocked(at)
+	}
 	n.forgetLocked(c)
 }
 

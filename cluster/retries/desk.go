@@ -89,6 +89,7 @@ func (d *Desk) Decide(m *fsm.Machine, ask Ask) Ruling {
 	decision, hold := d.Counter.Decide(ask.At, ask.Now, Request{
 		Client: client, Attempt: ask.Attempt, Rule: rule, Lenient: lenient,
 		Total: total, Retries: retried, Known: m.KnowsClient(client), Nodes: ask.Nodes, Replica: m,
+		WarnFraction: warnFraction(budget),
 	})
 	ruling := Ruling{Budget: budget, early: d.waits.Early(ask.At, ask.Acquire), hold: hold}
 	if decision.Verdict == Admit {
@@ -100,7 +101,6 @@ func (d *Desk) Decide(m *fsm.Machine, ask Ask) Ruling {
 		denial.Reason = logv1.Reason_REASON_ATTEMPTS
 	case Budget:
 		denial.FreesIn = int64(d.freesAt(m, ask, rule) - ask.Now)
-		d.Suspects.Nudge()
 	case Admit, PartUsedUp:
 	}
 	if lenient {
@@ -159,13 +159,24 @@ func (d *Desk) Note(m *fsm.Machine, at time.Duration, now bucket.Instant, client
 	if budget.GetMode() == logv1.Mode_MODE_OFF {
 		return
 	}
-	length := time.Duration(budget.GetWindow())
+	r := Request{Client: client, Known: m.KnowsClient(client), Replica: m, WarnFraction: warnFraction(budget)}
 	if budget == nil {
-		length = m.SliceOf(client) * window.Slices
+		r.Rule.Window = m.SliceOf(client) * window.Slices
+	} else {
+		r.Rule = fsm.RuleOf(budget)
+		r.Total, r.Retries = m.ClientCounts(now, client)
 	}
-	d.Counter.Note(at, now, Request{
-		Client: client, Rule: retry.Rule{Window: length}, Known: m.KnowsClient(client), Replica: m,
-	}, a)
+	d.Counter.Note(at, now, r, a)
+}
+
+// warnFraction is the line of which anybody is told.
+func warnFraction(budget *logv1.RetryBudget) int64 {
+	switch budget.GetMode() {
+	case logv1.Mode_MODE_ENFORCE, logv1.Mode_MODE_WARN:
+		return budget.GetWarnFraction()
+	case logv1.Mode_MODE_OFF, logv1.Mode_MODE_SHADOW:
+	}
+	return 0
 }
 
 // freesAt is when the window would let the client through, if it asked nothing
@@ -191,13 +202,22 @@ func (d *Desk) freesAt(m *fsm.Machine, ask Ask, rule retry.Rule) bucket.Instant 
 	return at
 }
 
-// Applied takes a report of any node that the node's replica has just applied.
-// The caller holds the lock that covers applying an entry.
-func (d *Desk) Applied(report *logv1.ReportRetries) {
+// Applied takes a report of any node that the node's replica m has just applied.
+// at is the node's own steady clock. The caller holds the lock that covers
+// applying an entry.
+func (d *Desk) Applied(m *fsm.Machine, at time.Duration, report *logv1.ReportRetries) {
 	d.Counter.Applied(report)
 	for _, s := range report.GetSlices() {
+		client := s.GetClient()
 		if s.GetRetries() > 0 {
-			d.Suspects.Add(s.GetClient())
+			d.Suspects.Add(client)
+		} else {
+			d.Suspects.Touch(client)
+		}
+		if budget := m.BudgetFor(client); warnFraction(budget) > 0 && d.Counter.keeps(client) {
+			r := Request{Client: client, Rule: fsm.RuleOf(budget), WarnFraction: budget.GetWarnFraction()}
+			r.Total, r.Retries = m.ClientCounts(m.Now(), client)
+			d.Counter.crossing(at, r)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (o *office) apply(op *logv1.Operation) {
 		o.t.Fatal(refusal)
 	}
 	if report := op.GetReportRetries(); report != nil {
-		o.desk.Applied(report)
+		o.desk.Applied(o.m, o.now, report)
 	}
 }
 

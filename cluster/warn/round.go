@@ -6,6 +6,18 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/window"
+)
+
+const (
+	// lookEvery is how often all suspects are looked at where nothing makes it
+	// sooner.
+	lookEvery = time.Second
+	// lookPause is the most that a look waits after the one before, and eachPause
+	// what each suspect adds to that: looking takes a small part of the time,
+	// however many there are.
+	lookPause = 100 * time.Millisecond
+	eachPause = 100 * time.Microsecond
 )
 
 // Rounds looks at the suspects, over and over. One caller at a time.
@@ -14,6 +26,9 @@ type Rounds struct {
 	watch    Watch
 	names    []string
 	seen     []Standing
+	// rested is when all may be looked at again, next when something will change by
+	// itself.
+	rested, next time.Duration
 }
 
 // Tops is what a round has found, for metrics.
@@ -26,19 +41,39 @@ type Tops struct {
 }
 
 // NewRounds returns rounds that have looked at nobody.
-func NewRounds(suspects *Suspects) *Rounds { return &Rounds{suspects: suspects} }
+func NewRounds(suspects *Suspects) *Rounds { return &Rounds{suspects: suspects, next: lookEvery} }
+
+// View runs its argument with the machine and authority time, while no entry is
+// applied.
+type View func(func(*fsm.Machine, bucket.Instant))
 
 // chunk is how many clients are looked at before entries may be applied again:
 // a hundred take about a quarter of a millisecond.
 const chunk = 100
 
 // Look looks at every suspect and returns what has changed and what was found.
-// view runs its argument with the machine and authority time, while no entry is
-// applied. at is a steady clock.
-func (r *Rounds) Look(at time.Duration, view func(func(*fsm.Machine, bucket.Instant))) ([]Change, Tops) {
-	r.names = r.suspects.List(r.names[:0])
-	var changes []Change
-	var tops Tops
+// at is a steady clock. It is called when Next says.
+func (r *Rounds) Look(at time.Duration, view View) ([]Change, Tops) {
+	names := r.suspects.List(r.names[:0], false)
+	r.rested = at + min(time.Duration(len(names))*eachPause, lookPause)
+	r.next = at + lookEvery
+	return r.look(at, view, names)
+}
+
+// Glance looks at the suspects whose counts have changed. It is called whenever
+// there are such: the time for which a client is above is exact only if its
+// beginning and its end are seen when they are.
+func (r *Rounds) Glance(at time.Duration, view View) []Change {
+	changes, _ := r.look(at, view, r.suspects.List(r.names[:0], true))
+	return changes
+}
+
+// Next is when to look at all: after a second, or sooner when a client will have
+// been above for long enough or a window drops counts.
+func (r *Rounds) Next() time.Duration { return max(r.next, r.rested) }
+
+func (r *Rounds) look(at time.Duration, view View, all []string) (changes []Change, tops Tops) {
+	r.names = all
 	for names := r.names; len(names) > 0; {
 		some := names[:min(chunk, len(names))]
 		names = names[len(some):]
@@ -51,6 +86,12 @@ func (r *Rounds) Look(at time.Duration, view func(func(*fsm.Machine, bucket.Inst
 		for _, s := range r.seen {
 			tops.add(s)
 			changes = append(changes, r.watch.See(at, s)...)
+			if due, ok := r.watch.Due(s); ok {
+				r.next = min(r.next, due)
+			}
+			if s.slides > 0 {
+				r.next = min(r.next, at+s.slides)
+			}
 		}
 	}
 	clear(r.names)
@@ -81,6 +122,10 @@ func (r *Rounds) standing(m *fsm.Machine, now bucket.Instant, name string) Stand
 	}
 	rule := fsm.RuleOf(budget)
 	s.counts = total > rule.MinRequests
+	s.slides = lookPause
+	if length := window.Length(rule.Window); length > lookPause {
+		s.slides = time.Duration((window.At(int64(now), length)+1)*int64(length) - int64(now))
+	}
 	s.Window, s.WarnFraction = rule.Window, budget.GetWarnFraction()
 	s.WarnFor = time.Duration(budget.GetWarnFor())
 	s.Over = rule.Over(total, retries)

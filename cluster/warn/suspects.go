@@ -7,25 +7,43 @@ import "sync"
 // for concurrent use; its bound is that of the clients that the state machine
 // keeps.
 type Suspects struct {
-	// Hurry is signalled when a look should not wait for its turn.
-	Hurry chan struct{}
+	// Touched is signalled when there is a suspect whose counts have changed since it
+	// was last listed.
+	Touched chan struct{}
 
-	mu    sync.Mutex
-	names map[string]struct{}
+	mu sync.Mutex
+	// names are all, touched those whose counts have changed.
+	names, touched map[string]struct{}
 }
 
 // NewSuspects returns none.
 func NewSuspects() *Suspects {
-	return &Suspects{Hurry: make(chan struct{}, 1), names: make(map[string]struct{})}
+	return &Suspects{
+		Touched: make(chan struct{}, 1), names: make(map[string]struct{}), touched: make(map[string]struct{}),
+	}
 }
 
-// Add adds a client. Add and Drop of a client under one lock with the counts
-// that they are about are in the order of the counts.
-func (s *Suspects) Add(client string) {
+// Add adds a client, whose counts have changed. Add and Drop of a client under
+// one lock with the counts that they are about are in the order of the counts.
+func (s *Suspects) Add(client string) { s.touch(client, true) }
+
+// Touch says that the counts of a client have changed, which matters where it is
+// a suspect.
+func (s *Suspects) Touch(client string) { s.touch(client, false) }
+
+func (s *Suspects) touch(client string, add bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, there := s.names[client]; !there {
+		if !add {
+			return
+		}
 		s.names[client] = struct{}{}
+	}
+	s.touched[client] = struct{}{}
+	select {
+	case s.Touched <- struct{}{}:
+	default:
 	}
 }
 
@@ -34,22 +52,21 @@ func (s *Suspects) Drop(client string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.names, client)
+	delete(s.touched, client)
 }
 
-// List appends all of them to list.
-func (s *Suspects) List(list []string) []string {
+// List appends all of them to list, or those alone whose counts have changed.
+// None has changed then.
+func (s *Suspects) List(list []string, changed bool) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for name := range s.names {
+	from := s.names
+	if changed {
+		from = s.touched
+	}
+	for name := range from {
 		list = append(list, name)
 	}
+	clear(s.touched)
 	return list
-}
-
-// Nudge asks for a look soon. It never blocks.
-func (s *Suspects) Nudge() {
-	select {
-	case s.Hurry <- struct{}{}:
-	default:
-	}
 }

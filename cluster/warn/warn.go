@@ -34,6 +34,8 @@ type Standing struct {
 	Enforced bool
 	// Error is the commonest one that was reported. It may be empty.
 	Error string
+	// slides is how long it takes until the window drops counts.
+	slides time.Duration
 	// counts: there are enough requests for the fraction to count. silent: the
 	// client is in the figures, and nobody is told of it.
 	counts, silent bool
@@ -66,6 +68,9 @@ type Watch struct {
 // watched is a client that is above or over, or was within Calm.
 type watched struct {
 	warning, over crossing
+	// last is how the client stood when it was seen above last, with the budget that
+	// it had then.
+	last Standing
 }
 
 // crossing is one line and how long it has been crossed.
@@ -76,10 +81,26 @@ type crossing struct {
 	said  bool
 }
 
-// see takes a look and says whether something begins or ends.
+// blurMost is how exactly a time above is known, at most. Its beginning and its end
+// are seen when they have committed, each a little later than it was, and not
+// equally much.
+const blurMost = 100 * time.Millisecond
+
+// blur is how much less than after may be seen of a client that was above for as
+// long as that.
+func blur(after time.Duration) time.Duration { return min(blurMost, after/100) }
+
+// see takes a look and says whether something begins or ends. Whoever falls below
+// when it may have been above for long enough has been: where a node can't tell,
+// it says so.
 func (c *crossing) see(at time.Duration, above bool, after time.Duration) (begins, ends bool) {
 	if above != c.above {
+		begins = !above && !c.said && at-c.since >= after-blur(after)
+		c.said = c.said || begins
 		c.above, c.since = above, at
+		if begins {
+			return begins, false
+		}
 	}
 	switch {
 	case above && !c.said && at-c.since >= after:
@@ -117,13 +138,29 @@ func (w *Watch) See(at time.Duration, s Standing) []Change {
 	if begins, ends := one.over.see(at, s.Over, 0); begins || ends {
 		changes = append(changes, Change{Over, ends, s})
 	}
-	if begins, ends := one.warning.see(at, s.Above, s.WarnFor); begins || ends {
-		changes = append(changes, Change{Warning, ends, s})
+	if s.Above {
+		one.last = s
+	}
+	switch begins, ends := one.warning.see(at, s.Above, one.last.WarnFor); {
+	case begins:
+		changes = append(changes, Change{Warning, false, one.last})
+	case ends:
+		changes = append(changes, Change{Warning, true, s})
 	}
 	if one.warning.idle() && one.over.idle() {
 		delete(w.clients, s.Client)
 	}
 	return changes
+}
+
+// Due is when a client will have been above for long enough, if it stays there.
+// ok is false where that is said, or the client is not above.
+func (w *Watch) Due(s Standing) (at time.Duration, ok bool) {
+	one := w.clients[s.Client]
+	if one == nil || !one.warning.above || one.warning.said {
+		return 0, false
+	}
+	return one.warning.since + s.WarnFor, true
 }
 
 // Watches says whether a client has to be looked at again although it does

@@ -1,6 +1,7 @@
 package warn_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -77,6 +78,35 @@ func TestWarnings(t *testing.T) {
 		}
 		expect(t, look(&w, 0, 1000, dips))
 	})
+	t.Run("S1-41_to_the_moment", func(t *testing.T) {
+		t.Parallel()
+		for _, row := range []struct {
+			length time.Duration
+			want   string
+		}{
+			{119 * time.Second, ""},
+			{119899 * time.Millisecond, ""},
+			// An end may be seen a commit earlier than the beginning was.
+			{120*time.Second - 2*time.Millisecond, "batch-scorer retry fraction 11%, above 10% for 2 min: " +
+				"11 of 100 requests in 5 min; commonest error: 429"},
+		} {
+			var w warn.Watch
+			w.See(0, batch(11))
+			if at, ok := w.Due(batch(11)); !ok || at != 2*time.Minute {
+				t.Errorf("due at %v (%v), want after two minutes", at, ok)
+			}
+			said := ""
+			for _, c := range w.See(row.length, batch(10)) {
+				said += c.Text()
+			}
+			if said != row.want {
+				t.Errorf("after %v: %q, want %q", row.length, said, row.want)
+			}
+			if _, ok := w.Due(batch(10)); ok {
+				t.Error("something is due of a client that is below")
+			}
+		}
+	})
 	t.Run("S1-39", func(t *testing.T) {
 		t.Parallel()
 		var w warn.Watch
@@ -104,6 +134,14 @@ func TestWarnings(t *testing.T) {
 		var w warn.Watch
 		hover := func(second int) warn.Standing { return batch(20 + int64(second%2)) }
 		expect(t, look(&w, 0, 1000, hover), told{1, warn.Over, false}, told{120, warn.Warning, false})
+	})
+	t.Run("a_budget_that_goes_warns_of_nobody", func(t *testing.T) {
+		t.Parallel()
+		var w warn.Watch
+		w.See(0, batch(11))
+		if got := w.See(time.Second, warn.Standing{Client: "batch-scorer", Total: 100, Retries: 11}); len(got) != 0 || w.Len() != 0 {
+			t.Errorf("%v, and %d watched; want nothing", got, w.Len())
+		}
 	})
 	t.Run("clients_apart", func(t *testing.T) {
 		t.Parallel()
@@ -165,20 +203,41 @@ func TestText(t *testing.T) {
 func TestSuspects(t *testing.T) {
 	t.Parallel()
 	s := warn.NewSuspects()
+	touched := func() bool {
+		select {
+		case <-s.Touched:
+			return true
+		default:
+			return false
+		}
+	}
+	lists := func(changed bool, want ...string) {
+		t.Helper()
+		list := s.List(nil, changed)
+		slices.Sort(list)
+		if !slices.Equal(list, want) {
+			t.Errorf("%v, want %v (changed alone: %v)", list, want, changed)
+		}
+	}
+	s.Touch("a")
+	if touched() {
+		t.Error("a client that nobody suspects was touched")
+	}
 	s.Add("a")
 	s.Add("a")
 	s.Add("b")
+	s.Add("d")
 	s.Drop("b")
 	s.Drop("c")
-	if list := s.List(nil); len(list) != 1 || list[0] != "a" {
-		t.Errorf("%v, want a", list)
+	if !touched() || touched() {
+		t.Error("five changes; want one signal")
 	}
-	s.Nudge()
-	s.Nudge()
-	<-s.Hurry
-	select {
-	case <-s.Hurry:
-		t.Error("two nudges are two looks")
-	default:
+	lists(true, "a", "d")
+	lists(true)
+	s.Touch("d")
+	if !touched() {
+		t.Error("a suspect's counts have changed, and nobody hears of it")
 	}
+	lists(true, "d")
+	lists(false, "a", "d")
 }

@@ -135,7 +135,7 @@ func (a *Authority) commit(operations []*logv1.Operation, stamp int64) []*logv1.
 		}
 		if report := decoded.GetOperations()[i].GetReportRetries(); report != nil {
 			for _, n := range a.nodes {
-				n.desk.Applied(report)
+				n.applied(report)
 			}
 		}
 	}

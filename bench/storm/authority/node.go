@@ -11,14 +11,9 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
-// How often a node reports what it counted and looks at who retries, where
-// nothing makes it do so sooner, and the least time between two looks: as in
-// cluster/budget.
-const (
-	reportEvery = time.Second
-	lookEvery   = time.Second
-	lookPause   = 100 * time.Millisecond
-)
+// reportEvery is how often a node reports what it counted, where nothing makes it
+// do so sooner: as in cluster/budget.
+const reportEvery = time.Second
 
 // node is one node's part in the retry budgets.
 type node struct {
@@ -26,9 +21,8 @@ type node struct {
 	number    int
 	desk      *retries.Desk
 	rounds    *warn.Rounds
-	// looked is when it looked last, hurried that it will look before its turn.
-	looked  time.Duration
-	hurried bool
+	// turn numbers the last moment at which all were to be looked at.
+	turn uint64
 }
 
 func newNode(a *Authority, i int) *node {
@@ -37,7 +31,7 @@ func newNode(a *Authority, i int) *node {
 	// Nodes start one after the other, and a node's loops do too.
 	start := time.Duration(i) * reportEvery / 3
 	a.stage.At(nil, start, n.keepReported)
-	a.stage.At(nil, start+reportEvery/10, n.keepLooking)
+	a.stage.At(nil, start, n.look)
 	return n
 }
 
@@ -46,38 +40,52 @@ func (n *node) keepReported() {
 	n.authority.stage.At(nil, reportEvery, n.keepReported)
 }
 
-func (n *node) keepLooking() {
-	n.look()
-	n.authority.stage.At(nil, lookEvery, n.keepLooking)
+// look looks at all who retry.
+func (n *node) look() {
+	changes, _ := n.rounds.Look(n.authority.stage.Real(), n.view)
+	n.looked(changes)
 }
 
-// look says what has changed about clients that retry.
-func (n *node) look() {
-	n.hurried = false
-	n.looked = n.authority.stage.Real()
-	changes, _ := n.rounds.Look(n.looked, func(read func(*fsm.Machine, bucket.Instant)) {
-		read(n.authority.machine, bucket.Instant(n.looked))
-	})
+func (n *node) view(read func(*fsm.Machine, bucket.Instant)) {
+	read(n.authority.machine, bucket.Instant(n.authority.stage.Real()))
+}
+
+// looked says what has changed, and looks again when something will change by
+// itself.
+func (n *node) looked(changes []warn.Change) {
 	for _, c := range changes {
 		if n.authority.OnChange != nil {
 			n.authority.OnChange(n.number, c)
 		}
 	}
+	s := n.authority.stage
+	n.turn++
+	turn := n.turn
+	s.At(nil, n.rounds.Next()-s.Real(), func() {
+		if turn == n.turn {
+			n.look()
+		}
+	})
 }
 
-// hurry looks soon, if somebody asks for it.
+// applied takes a report that has committed, and looks at whom it is about.
+func (n *node) applied(report *logv1.ReportRetries) {
+	n.desk.Applied(n.authority.machine, n.authority.stage.Real(), report)
+	select {
+	case <-n.desk.Suspects.Touched:
+		n.looked(n.rounds.Glance(n.authority.stage.Real(), n.view))
+	default:
+	}
+	n.hurry()
+}
+
+// hurry reports what should not wait for its turn.
 func (n *node) hurry() {
 	select {
-	case <-n.desk.Suspects.Hurry:
+	case <-n.desk.Counter.Due():
+		n.report()
 	default:
-		return
 	}
-	if n.hurried {
-		return
-	}
-	n.hurried = true
-	s := n.authority.stage
-	s.At(nil, n.looked+lookPause-s.Real(), n.look)
 }
 
 func (n *node) report() {
@@ -101,11 +109,6 @@ func (a *Authority) Admit(at int, client string, attempt uint32) *logv1.Denial {
 		result.Denials = []*logv1.Denial{ruling.Denial}
 	}
 	n.desk.Answered(now, acquire, ruling, result, result.GetGranted())
-	select {
-	case <-n.desk.Counter.Due():
-		n.report()
-	default:
-	}
 	n.hurry()
 	return ruling.Denial
 }
