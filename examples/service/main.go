@@ -10,6 +10,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -43,7 +44,9 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	rate := flags.Int("rate", 100, "calls a second")
 	length := flags.Duration("for", 30*time.Second, "how long to go on")
 	deadline := flags.Duration("deadline", 150*time.Millisecond, "within what time a call is decided")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
 	}
 	if *rate < 1 || *rate > 10_000 {
