@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -89,22 +90,26 @@ func (g gateway) refusing(ctx context.Context, key string, since time.Time) (ref
 	}
 }
 
-// TestFeedbackIsEverywhereAtOnce measures a hundred times how long it takes from the
-// return of a report to the last of three nodes that answers by it. There is not one
-// acquire that any node grants after the report has returned.
-func TestFeedbackIsEverywhereAtOnce(t *testing.T) {
-	nodes := startCluster(t, nil)
-	provided(t, nodes)
-	all := gateways(t, nodes)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	acquires, replicas := make([]time.Duration, 100), make([]time.Duration, 100)
-	for round := range acquires {
-		key := fmt.Sprint("deployment-", round)
+// heard is how long after the return of each of many reports the last node went by it.
+type heard struct {
+	acquires, replicas []time.Duration
+	// held is how long the machine held things up meanwhile: the longest that this process
+	// stood still, or that a report took, which is one commit.
+	held time.Duration
+}
+
+// hearing reports a hundred times, each time another deployment and to the next node.
+func hearing(ctx context.Context, t *testing.T, all []gateway, run int) (h heard) {
+	t.Helper()
+	watch := standing(ctx)
+	for round := range 100 {
+		key := fmt.Sprintf("deployment-%d-%d", run, round)
+		began := time.Now()
 		if err := all[round%len(all)].hears(ctx, key, quorleasev1.Feedback_THROTTLED); err != nil {
 			t.Fatal(err)
 		}
 		since := time.Now()
+		h.held = max(h.held, since.Sub(began))
 		var asking sync.WaitGroup
 		answers := make([]refused, len(all))
 		for i, g := range all {
@@ -116,18 +121,73 @@ func TestFeedbackIsEverywhereAtOnce(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		for _, a := range answers {
-			acquires[round], replicas[round] = max(acquires[round], a.acquire), max(replicas[round], a.replica)
-		}
+		last := slices.MaxFunc(answers, func(a, b refused) int { return cmp.Compare(a.acquire, b.acquire) })
+		h.acquires = append(h.acquires, last.acquire)
+		last = slices.MaxFunc(answers, func(a, b refused) int { return cmp.Compare(a.replica, b.replica) })
+		h.replicas = append(h.replicas, last.replica)
 	}
-	for what, took := range map[string][]time.Duration{"acquire refused": acquires, "replica that shows it": replicas} {
-		slices.Sort(took)
-		t.Logf("from a report's return to the last %s, of 100: median %v, 99 of them within %v, at most %v",
-			what, took[50].Round(time.Microsecond), took[98].Round(time.Microsecond), took[99].Round(time.Microsecond))
-		// The aim is 100 ms on a quiet machine.
-		if most := took[99]; most > time.Second {
-			t.Errorf("the last %s came after %v", what, most)
+	slices.Sort(h.acquires)
+	slices.Sort(h.replicas)
+	h.held = max(h.held, watch())
+	return h
+}
+
+// standing watches how long this process stands still, until it is called again.
+func standing(ctx context.Context) (stop func() time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	longest := time.Duration(0)
+	watching.Go(func() {
+		for before := time.Now(); pause(ctx, time.Millisecond) == nil; before = time.Now() {
+			longest = max(longest, time.Since(before)-time.Millisecond)
 		}
+	})
+	return func() time.Duration {
+		cancel()
+		watching.Wait()
+		return longest
+	}
+}
+
+// TestFeedbackIsEverywhereAtOnce measures a hundred times how long it takes from the
+// return of a report to the last of three nodes that answers by it: the maximum is at most
+// 100 ms. There is not one acquire that any node grants after the report has returned,
+// because a report returns when the leader has applied it, and the leader decides. That
+// a replica shows it comes later, with the next message to that node, and decides
+// nothing.
+//
+// On a machine that holds a process or a commit up for longer than a quarter of that the
+// maximum is the machine's. It is measured again then; where it held things up each
+// time a second is enough.
+func TestFeedbackIsEverywhereAtOnce(t *testing.T) {
+	const (
+		aim   = 100 * time.Millisecond
+		busy  = time.Second
+		tries = 5
+	)
+	nodes := startCluster(t, nil)
+	provided(t, nodes)
+	all := gateways(t, nodes)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	best, calm := time.Hour, false
+	for run := range tries {
+		h := hearing(ctx, t, all, run)
+		for what, took := range map[string][]time.Duration{
+			"acquire refused": h.acquires, "replica that shows it": h.replicas,
+		} {
+			t.Logf("from a report's return to the last %s, of 100: median %v, 99 of them within %v, at most %v",
+				what, took[50].Round(time.Microsecond), took[98].Round(time.Microsecond), took[99].Round(time.Microsecond))
+		}
+		most := max(h.acquires[99], h.replicas[99])
+		t.Logf("the machine held things up for %v", h.held.Round(time.Microsecond))
+		if t.Failed() || most <= aim {
+			return
+		}
+		best, calm = min(best, most), calm || h.held <= aim/4
+	}
+	if calm || best > busy {
+		t.Errorf("the last came after %v, want at most %v", best, aim)
 	}
 }
 
