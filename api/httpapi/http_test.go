@@ -110,6 +110,12 @@ func TestG11NobodyFromElsewhere(t *testing.T) {
 			t.Errorf("%s: %d, want %d: %s", path, code, want, body)
 		}
 	}
+	// What they send is not even read.
+	for _, kind := range []string{"application/json", "application/yaml", "text/plain"} {
+		if code, _, body := s.do(request{method: "POST", path: "/v1/limits:apply", kind: kind, body: "]"}); code != 401 {
+			t.Errorf("a limits file as %s: %d, want 401: %s", kind, code, body)
+		}
+	}
 }
 
 func TestBadRequests(t *testing.T) {

@@ -58,10 +58,12 @@ func (s *identifiedStream) Context() context.Context { return s.ctx }
 
 // RecvMsg receives a message that could be decoded.
 func (s *identifiedStream) RecvMsg(v any) error {
-	if err := s.ServerStream.RecvMsg(v); err != nil {
-		return err
+	err := s.ServerStream.RecvMsg(v)
+	// Asked for in any case: it is kept until then.
+	if wrong := s.codec.Decoded(v); err == nil {
+		err = wrong
 	}
-	return s.codec.Decoded(v)
+	return err
 }
 
 // failure turns what a handler ended with into an error of the table. Of a bug
@@ -101,6 +103,10 @@ func (s *Server) Call(ctx context.Context, name string, decode func(any) error) 
 	c, found := s.calls[name]
 	if !found {
 		return nil, s.failure(name, nil, fmt.Errorf("%w: %q", ErrPath, name))
+	}
+	// Whoever may not call has nothing read that it sent.
+	if err := s.Allow(ctx, name); err != nil {
+		return nil, err
 	}
 	if !s.begin() {
 		return nil, s.failure(name, nil, errOverloadedStreams)
