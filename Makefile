@@ -129,6 +129,6 @@ clean: ## Remove the binary and the built tools
 
 help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	  /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover middle lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover middle sim sim-long mission mission-table lint lint-proto verify ci clean help
