@@ -208,7 +208,7 @@ func TestWrongTextsHaveTheirPlace(t *testing.T) {
 		{"merge", "<<: {limits: []}\n", `merge keys (<<) are not supported`},
 		{"two documents", "limits: []\n---\nlimits: []\n", `2:1: a second document in one file is not supported`},
 		{"after the end", "limits: []\n...\nlimits: []\n", `3:1: a second document`},
-		{"too large", strings.Repeat("#", limitsfile.FileMax+1), `1:1: the file has 524289 bytes, more than 524288`},
+		{"too large", strings.Repeat("#", limitsfile.FileMax+1), `1:1: the file has more than 524288 bytes`},
 		{
 			"control character in a client", `retry_budgets: [{name: b, match: {client: "a\nb"}}]`,
 			`"a\nb" has a control character`,

@@ -71,7 +71,7 @@ func (d *decoder) fail(at place, field, format string, args ...any) {
 // an error.
 func (d *decoder) read(data []byte) ast.Node {
 	if len(data) > FileMax {
-		d.fail(place{1, 1}, "", "the file has %d bytes, more than %d", len(data), FileMax)
+		d.fail(place{1, 1}, "", "the file has more than %d bytes", FileMax)
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

@@ -158,7 +158,7 @@ func (a *app) readLimits(name string) (*quorleasev1.LimitsApplyRequest, error) {
 	// instead of cut.
 	data, err := io.ReadAll(io.LimitReader(in, limitsfile.FileMax+1))
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, fmt.Errorf("read limits: %w", err)
 	}
 	return parseLimits(name, data)
 }
