@@ -27,9 +27,6 @@ func (m *Machine) applyRoll(op *logv1.RollWindow) (*logv1.Result, error) {
 		return nil, refuse.Wrong("", err)
 	}
 	m.state.SetLineage(lim, next)
-	if lim.Crowded() {
-		m.state.PassAll(lim)
-	}
 	m.effects.Add(effect.Effect{
 		Kind: effect.WindowRolled, Limit: lim.Name, Value: strconv.FormatInt(op.GetEnds(), 10),
 	})

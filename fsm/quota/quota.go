@@ -27,7 +27,7 @@ func Warn(effects *effect.List, lim *state.Limit, k *state.Key, dimension int, c
 		if used < portion(burst, part) || burst == 0 {
 			return
 		}
-		if !k.Warned(v, d.ID, part) {
+		if !k.Warned(v, d.ID, part, lim.Limit.GetWarn()) {
 			effects.Add(effect.Effect{
 				Kind: effect.QuotaWarning, Limit: lim.Name, Key: k.Name, Dimension: d.Spec.GetName(), Client: client,
 				Value: strconv.FormatInt(part, 10), Text: fmt.Sprintf("%d of %d are used", used, burst),

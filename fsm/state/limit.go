@@ -133,7 +133,7 @@ func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
 	s.sum += lim.digest
 	s.touchLimit(lim)
 	if next.Crowded() {
-		s.PassAll(lim)
+		s.passAll(lim)
 	}
 }
 
@@ -145,9 +145,9 @@ func (s *State) ForgetLimit(lim *Limit) {
 	delete(s.limitsByID, lim.ID)
 }
 
-// PassAll takes every key of the limit to the version now. The order does not
+// passAll takes every key of the limit to the version now. The order does not
 // matter, and no key moves in the queue until the entry is sealed.
-func (s *State) PassAll(lim *Limit) {
+func (s *State) passAll(lim *Limit) {
 	for k := range lim.keys.All() {
 		s.ChangeKey(lim, k)
 	}

@@ -34,16 +34,17 @@ func (r *rare) digest(sum *digest.Sum) {
 	}
 }
 
-// maxWarned bounds what Restore takes: sixteen parts of each dimension that a limit has
-// or remembers.
+// maxWarned bounds what Restore takes: the sixteen parts at which a limit warns, of each
+// dimension that it has or remembers.
 const maxWarned = 1024
 
 // maxPart is above any part, in hundredths of a percent.
 const maxPart = 1 << 16
 
-// Warned says whether the part of a quota was warned of, and from then on it was. The
+// Warned says whether one of the parts of a quota at which its limit warns was warned of,
+// and from then on it was. Parts at which it does not warn any more are forgotten. The
 // key was touched; v is what counts for it now.
-func (k *Key) Warned(v *lineage.Variant, dimension uint32, part int64) bool {
+func (k *Key) Warned(v *lineage.Variant, dimension uint32, part int64, parts []int64) bool {
 	one := uint64(dimension)*maxPart + uint64(part)
 	if k.rare == nil {
 		k.rare = &rare{}
@@ -53,7 +54,9 @@ func (k *Key) Warned(v *lineage.Variant, dimension uint32, part int64) bool {
 		return true
 	}
 	k.rare.warned = slices.Insert(k.rare.warned, at, one)
-	k.rare.warned = slices.DeleteFunc(k.rare.warned, func(one uint64) bool { return v.FindID(uint32(one/maxPart)) < 0 })
+	k.rare.warned = slices.DeleteFunc(k.rare.warned, func(one uint64) bool {
+		return v.FindID(uint32(one/maxPart)) < 0 || !slices.Contains(parts, int64(one%maxPart))
+	})
 	return false
 }
 
