@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"sort"
 	"strconv"
 	"strings"
 	"sync"
@@ -201,9 +203,10 @@ type lossRun struct {
 	limit                           string
 	issued, answered, failed, local atomic.Int64
 	mu                              sync.Mutex
-	// localAt are when answers were given locally, decidedAt when the authority
-	// gave them.
-	localAt, decidedAt []time.Time // guarded by mu
+	// localAt are when answers were given locally, decided the calls that the
+	// authority answered.
+	localAt []time.Time // guarded by mu
+	decided []span      // guarded by mu
 }
 
 // loop calls about five hundred times a second where it is answered at once, as
@@ -211,6 +214,7 @@ type lossRun struct {
 func (r *lossRun) loop(ctx context.Context, c *client.Client) {
 	for pause(ctx, 2*time.Millisecond) == nil {
 		r.issued.Add(1)
+		began := time.Now()
 		d, err := c.Acquire(context.Background(), client.Request{
 			Charges: []client.Charge{{Limit: r.limit, Dimension: "requests", Amount: 1}},
 		})
@@ -220,37 +224,47 @@ func (r *lossRun) loop(ctx context.Context, c *client.Client) {
 			r.failed.Add(1)
 		case d.Source == client.Local:
 			r.local.Add(1)
-			r.note(&r.localAt)
+			r.note(span{began, time.Now()}, true)
 		default:
-			r.note(&r.decidedAt)
+			r.note(span{began, time.Now()}, false)
 		}
 	}
 }
 
-func (r *lossRun) note(at *[]time.Time) {
+func (r *lossRun) note(call span, local bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	*at = append(*at, time.Now())
+	if local {
+		r.localAt = append(r.localAt, call.to)
+	} else {
+		r.decided = append(r.decided, call)
+	}
 }
 
-// gap is for how long after kill nobody had an answer of the authority.
-func (r *lossRun) gap(kill time.Time) time.Duration {
-	first := time.Hour
-	for _, at := range r.decidedAt {
-		// What was under way when the leader died may still be answered.
-		if d := at.Sub(kill); d > 300*time.Millisecond {
-			first = min(first, d)
+// span is a stretch of time.
+type span struct{ from, to time.Time }
+
+// contains includes both ends.
+func (s span) contains(at time.Time) bool { return !at.Before(s.from) && !at.After(s.to) }
+
+// slowness is when the authority took longer than most for what it decided, and for
+// how long a client may then go on alone before it has noticed that this is over.
+func (r *lossRun) slowness(most, notice time.Duration) (found []span) {
+	for _, call := range r.decided {
+		if call.to.Sub(call.from) > most {
+			found = append(found, span{call.from, call.to.Add(notice)})
 		}
 	}
-	return first
+	return found
 }
 
 // TestLeaderKillsGoUnnoticed: with a limit that is closed when nobody answers and
 // a deadline of 5 s, no call fails and none is decided locally while the leader is
-// killed again and again. With one that is open and a deadline that is shorter than
-// an election, and longer than a busy machine stands still, answers are
-// local within 2 s of a kill only, or, where this machine takes longer to elect a
-// leader, until half a second after the authority answers again.
+// killed again and again. With one that is open and a deadline of 100 ms, which is
+// shorter than an election, answers are local within 2 s of a kill only, or while
+// the authority keeps the patient client beside it waiting for more than half of that
+// (then another node is asked): on a machine that stands still for 100 ms a local
+// answer is right, whatever the hour.
 func TestLeaderKillsGoUnnoticed(t *testing.T) {
 	t.Parallel()
 	t.Run("G8_closed_waits_and_open_bridges", func(t *testing.T) {
@@ -264,13 +278,12 @@ func TestLeaderKillsGoUnnoticed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		endpoints := []string{nodes.GRPC(0), nodes.GRPC(1), nodes.GRPC(2)}
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var running sync.WaitGroup
-		for run, deadline := range map[*lossRun]time.Duration{closed: 5 * time.Second, open: 400 * time.Millisecond} {
+		for run, deadline := range map[*lossRun]time.Duration{closed: 5 * time.Second, open: openDeadline} {
 			c, err := client.New(client.Config{
-				Endpoints: endpoints, Client: run.limit, Deadline: deadline,
+				Endpoints: []string{nodes.GRPC(0), nodes.GRPC(1), nodes.GRPC(2)}, Client: run.limit, Deadline: deadline,
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -294,19 +307,38 @@ func TestLeaderKillsGoUnnoticed(t *testing.T) {
 		if n := closed.local.Load(); n != 0 {
 			t.Errorf("closed: %d local answers", n)
 		}
-		for i, kill := range kills {
-			gap, last := closed.gap(kill), time.Duration(0)
-			for _, at := range open.localAt {
-				if d := at.Sub(kill); d >= 0 && (i == len(kills)-1 || at.Before(kills[i+1])) {
-					last = max(last, d)
-				}
-			}
-			t.Logf("kill %d: the authority answers again after %s, the last local answer came after %s", i+1, gap, last)
-			if last > max(2*time.Second, gap+500*time.Millisecond) {
-				t.Errorf("kill %d: a local answer %s afterwards, and the authority answered after %s", i+1, last, gap)
-			}
-		}
+		wantBridges(t, kills, closed, open)
 	})
+}
+
+// openDeadline is shorter than an election.
+const openDeadline = 100 * time.Millisecond
+
+// wantBridges wants local answers to be there after each kill, and nowhere but
+// within 2 s of one or while the authority is slow.
+func wantBridges(t *testing.T, kills []time.Time, closed, open *lossRun) {
+	t.Helper()
+	allowed := closed.slowness(openDeadline/2, 500*time.Millisecond)
+	slow := len(allowed)
+	for _, kill := range kills {
+		allowed = append(allowed, span{kill, kill.Add(2 * time.Second)})
+	}
+	after := make([]time.Duration, len(kills))
+	for _, at := range open.localAt {
+		k := max(0, sort.Search(len(kills), func(i int) bool { return kills[i].After(at) })-1)
+		since := at.Sub(kills[k])
+		if since <= 2*time.Second {
+			after[k] = max(after[k], since)
+		}
+		if !slices.ContainsFunc(allowed, func(s span) bool { return s.contains(at) }) {
+			t.Errorf("a local answer %s after kill %d, and the authority answered in time", since, k+1)
+		}
+	}
+	t.Logf("the last local answers within 2 s of the kills: %s; of %d calls beside them %d were slow",
+		after, len(closed.decided), slow)
+	if slices.Contains(after, 0) {
+		t.Errorf("no local answer after a kill: %s; nothing was bridged", after)
+	}
 }
 
 // killLeaders kills the leader every 10 s and starts it again after 3 s.
