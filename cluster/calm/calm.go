@@ -2,6 +2,8 @@
 package calm
 
 import (
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,7 +20,7 @@ const (
 )
 
 // Logger passes on warnings and errors, each message at most once in ten
-// seconds, and nothing below. At level Debug it passes on everything: somebody
+// seconds, but none that belongs to every start, and nothing below. At level Debug it passes on everything: somebody
 // is looking for something. It is safe for concurrent use.
 type Logger struct {
 	hclog.Logger
@@ -55,9 +57,24 @@ func (m *memory) allows(now time.Time, message string) bool {
 
 // Log implements hclog.Logger.
 func (l *Logger) Log(level hclog.Level, message string, args ...any) {
-	if level >= hclog.Warn && l.memory.allows(time.Now(), message) {
+	if level >= hclog.Warn && !ordinary(message, args) && l.memory.allows(time.Now(), message) {
 		l.Logger.Log(level, message, args...)
 	}
+}
+
+// ordinary are raft's warnings of what every start has: a node that is in no
+// cluster yet, a first election, a follower that catches up. Of one that doesn't
+// the node itself reports, as it does of a store that can't be read.
+func ordinary(message string, args []any) bool {
+	switch message {
+	case "no known peers, aborting election", "failed to get previous log", "appendEntries rejected, sending older logs":
+		return true
+	case "heartbeat timeout reached, starting election":
+		// Where there was a leader it is news.
+		at := slices.Index(args, any("last-leader-id"))
+		return at >= 0 && at+1 < len(args) && fmt.Sprint(args[at+1]) == ""
+	}
+	return false
 }
 
 // Trace implements hclog.Logger.

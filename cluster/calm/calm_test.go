@@ -2,6 +2,7 @@ package calm_test
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,9 @@ import (
 
 	"github.com/quorlease/quorlease/cluster/calm"
 )
+
+// server is a name, of a type of its own as in raft.
+type server string
 
 func TestR43OnlyWhatSomebodyHasToRead(t *testing.T) {
 	t.Parallel()
@@ -28,6 +32,18 @@ func TestR43OnlyWhatSomebodyHasToRead(t *testing.T) {
 		log.Trace("tick")
 		if n := lines(); n != 0 {
 			t.Errorf("%d lines below warn", n)
+		}
+		const election = "heartbeat timeout reached, starting election"
+		log.Warn("no known peers, aborting election")
+		log.Warn("failed to get previous log", "previous-index", 1, "error", io.EOF)
+		log.Warn("appendEntries rejected, sending older logs", "next", 1)
+		log.Warn(election, "last-leader-addr", "", "last-leader-id", server(""))
+		if n := lines(); n != 0 {
+			t.Errorf("%d lines of what every start has", n)
+		}
+		log.Warn(election, "last-leader-addr", "a:1", "last-leader-id", server("a"))
+		if n := lines(); n != 1 {
+			t.Errorf("%d lines of a leader that was lost, want 1", n)
 		}
 		for range 50 {
 			log.Error("failed to heartbeat to", "peer", "b")
