@@ -26,6 +26,8 @@ func (s slow) Acquire(ctx context.Context, _ client.Request) (*client.Decision, 
 	}
 }
 
+func (slow) Release(context.Context, client.Lease) (*client.Settlement, error) { return nil, nil }
+
 // TestHurry: who is limited can't get round the limit by leaving no time to ask.
 func TestHurry(t *testing.T) {
 	for name, row := range map[string]struct{ patience, answer time.Duration }{
@@ -54,4 +56,39 @@ func TestHurry(t *testing.T) {
 			})
 		})
 	}
+}
+
+// lender grants a tracked lease after a while, and keeps what was given back.
+type lender struct {
+	slow
+	given []client.Lease
+}
+
+func (l *lender) Acquire(context.Context, client.Request) (*client.Decision, error) {
+	<-time.After(l.after)
+	return &client.Decision{Granted: true, Lease: client.Lease{ID: "one", Tracked: true}}, nil
+}
+
+func (l *lender) Release(ctx context.Context, lease client.Lease) (*client.Settlement, error) {
+	l.given = append(l.given, lease)
+	return nil, ctx.Err()
+}
+
+// TestHurryHoldsNothing: a lease that was granted to a call that is refused as too late
+// is given back. Otherwise callers who leave no time would hold every slot.
+func TestHurryHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		from := &lender{slow: slow{after: 3 * time.Millisecond}}
+		i, err := New(Config{Decider: from, Request: ByKey("tenants", nil)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
+		defer cancel()
+		_, err = i.UnaryServer(ctx, nil, &grpc.UnaryServerInfo{FullMethod: "/a/b"},
+			func(context.Context, any) (any, error) { return nil, nil })
+		if status.Code(err) != codes.DeadlineExceeded || len(from.given) != 1 || from.given[0].ID != "one" {
+			t.Errorf("%v, given back: %v; want a refusal, and the lease given back", err, from.given)
+		}
+	})
 }

@@ -20,6 +20,8 @@ import (
 // Decider is a client, as far as this package needs it. *client.Client is one.
 type Decider interface {
 	Acquire(ctx context.Context, r client.Request) (*client.Decision, error)
+	// Release gives a tracked lease back that no handler will see.
+	Release(ctx context.Context, lease client.Lease) (*client.Settlement, error)
 }
 
 // Config says what calls are charged.
@@ -154,12 +156,24 @@ func (i *Interceptors) admit(ctx context.Context, method string, message any) (c
 	case err != nil:
 		return nil, err
 	case ctx.Err() != nil:
+		i.giveBack(ctx, FromContext(decided))
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	if decision := FromContext(decided); decision != nil {
 		return context.WithValue(ctx, decisionKey{}, decision), nil
 	}
 	return ctx, nil
+}
+
+// giveBack releases what was granted too late: callers who leave no time must not hold
+// slots until their leases end. What can't be given back soon ends by itself.
+func (i *Interceptors) giveBack(ctx context.Context, late *client.Decision) {
+	if late == nil || !late.Lease.Tracked {
+		return
+	}
+	giving, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurryMax)
+	defer cancel()
+	_, _ = i.config.Decider.Release(giving, late.Lease)
 }
 
 // decide returns the context of a call that passes, or why it does not.

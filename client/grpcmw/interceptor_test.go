@@ -41,6 +41,10 @@ func (d *decider) Acquire(_ context.Context, r client.Request) (*client.Decision
 	return d.decision, d.err
 }
 
+func (d *decider) Release(context.Context, client.Lease) (*client.Settlement, error) {
+	return nil, d.err
+}
+
 // health is a service with a unary call and a stream; it keeps the decisions that
 // it found.
 type health struct {
