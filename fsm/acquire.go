@@ -120,7 +120,8 @@ func (m *Machine) repeatAcquire(l *state.Lease, op *logv1.Acquire) *logv1.Result
 	}
 	if l.Open() {
 		until := l.SpendUntil
-		if l.OnlySlots() {
+		if l.OnlySlots() && l.Sequence > 0 {
+			// What remains of slots is what they were renewed for.
 			until = l.SettleUntil
 		}
 		answer.Ttl = max(0, int64(until-m.state.Now))

@@ -60,10 +60,8 @@ type asked struct {
 
 // ask notes who asks.
 func (p *plan) ask(op *logv1.Acquire, now bucket.Instant) {
-	p.by.now, p.by.class, p.by.maker, p.by.untracked = now, op.GetClass(), op.GetClient(), !op.GetTrack()
-	if p.by.maker == "" {
-		p.by.maker = op.GetOwner()
-	}
+	p.by.now, p.by.class, p.by.untracked = now, op.GetClass(), !op.GetTrack()
+	p.by.maker = cmp.Or(op.GetClient(), op.GetOwner())
 }
 
 // think works out what the charges would do for who asks. An error is a *Refused. The

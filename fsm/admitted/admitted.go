@@ -3,6 +3,7 @@
 package admitted
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -121,10 +122,12 @@ func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Book
 	if dimension >= 0 {
 		k := b.state.FindKey(lim.ID, id.Key)
 		if k == nil {
-			if b.state.NoRoom(lim) != "" || lim.TooMany(client, 1) {
+			// Who names no client is known by its credential, as in an acquire.
+			maker := cmp.Or(client, id.Owner)
+			if b.state.NoRoom(lim) != "" || lim.TooMany(maker, 1) {
 				return &logv1.Booking{Gone: true}
 			}
-			k = b.state.AddKeyFor(lim, id.Key, client)
+			k = b.state.AddKeyFor(lim, id.Key, maker)
 		}
 		k = b.state.ChangeKey(lim, k)
 		one, shape := &k.Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape

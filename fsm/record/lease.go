@@ -78,8 +78,7 @@ type Counted struct {
 // SessionKey names the session of a lease.
 func (l *Lease) SessionKey() SessionKey { return SessionKey{ID: l.Session, Owner: l.Owner} }
 
-// OnlySlots says that the lease has nothing but slots: what remains of it is what it
-// was renewed for.
+// OnlySlots says that the lease has nothing but slots.
 func (l *Lease) OnlySlots() bool {
 	for i := range l.Charges {
 		if !l.Charges[i].Slots() {
