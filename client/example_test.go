@@ -33,7 +33,7 @@ func alone(limits string) (*client.Client, func(), error) {
 
 // A program that limits itself with golang.org/x/time/rate differs from one that
 // shares a limit with all others in three lines: see three_lines_test.go and
-// testdata/rate.txt.
+// bench/permit/rate_test.go.
 func ExampleLimiter() {
 	var stop func()
 	var err error
@@ -82,24 +82,29 @@ func ExampleClient_Acquire() {
 	// false consensus true
 }
 
-// TestThreeLines compares the two programs.
+// TestThreeLines compares the two programs, which both compile, with each other
+// and with the difference that the documentation shows.
 func TestThreeLines(t *testing.T) {
-	read := func(name string) []string {
+	read := func(name string) string {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return strings.Split(string(text), "\n")
+		return string(text)
 	}
-	before, after := read("testdata/rate.txt"), read("three_lines_test.go")
+	before := strings.Split(read("../bench/permit/rate_test.go"), "\n")
+	after := strings.Split(read("three_lines_test.go"), "\n")
 	if len(before) != len(after) {
 		t.Fatalf("%d lines before, %d after", len(before), len(after))
 	}
-	changed := 0
+	shown, changed := read("../docs/concepts/permits.md"), 0
 	for i := range before {
-		if before[i] != after[i] && !strings.HasPrefix(before[i], "//") {
-			changed++
-			t.Logf("-%s\n+%s", before[i], after[i])
+		if before[i] == after[i] || strings.HasPrefix(before[i], "//") || strings.HasPrefix(before[i], "package ") {
+			continue
+		}
+		changed++
+		if lines := fmt.Sprintf("\n-%s\n+%s\n", before[i], after[i]); !strings.Contains(shown, lines) {
+			t.Errorf("docs/concepts/permits.md does not show%s", lines)
 		}
 	}
 	if changed != 3 {

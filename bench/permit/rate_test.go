@@ -1,4 +1,4 @@
-package client_test
+package permit_test
 
 import (
 	"context"
