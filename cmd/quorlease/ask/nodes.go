@@ -272,7 +272,7 @@ func (e *endpoint) ready(ctx context.Context) error {
 		case connectivity.Connecting, connectivity.Shutdown:
 		}
 		if !e.conn.WaitForStateChange(ctx, state) {
-			return errors.New("connected to nobody in time")
+			return errors.New("could not connect in time")
 		}
 	}
 }

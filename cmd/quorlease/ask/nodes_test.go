@@ -255,7 +255,7 @@ func TestDoSaysWhyNobodyAnswered(t *testing.T) {
 			[]string{full(t)},
 			"closed the connection before it spoke gRPC: it may have too many connections, or be no node's --grpc",
 		},
-		{"hung", Once, []string{hung(t)}, "connected to nobody in time"},
+		{"hung", Once, []string{hung(t)}, "could not connect in time"},
 		{"no_quorum", Once, []string{deadAddr, noQuorum.addr}, "no quorum, nothing was decided: "},
 		{"no_leader", Once, []string{noLeader.addr}, "no answer within 500ms, nothing was decided: "},
 		{"decided", Once, []string{unknownLimit.addr}, "said no; `quorlease limits get` lists"},
