@@ -56,8 +56,14 @@ func (c *Client) Progress(ctx context.Context, lease Lease, used ...Usage) (*Set
 }
 
 func (c *Client) settle(ctx context.Context, lease Lease, used []Usage, progress bool) (*Settlement, error) {
-	if err := checkUsage(used); err != nil || lease.Local {
-		return localSettlement("SETTLED"), err
+	if err := checkUsage(used); err != nil {
+		return nil, err
+	}
+	switch {
+	case lease.Local && progress:
+		return localSettlement("OPEN"), nil
+	case lease.Local:
+		return localSettlement("SETTLED"), nil
 	}
 	asked := time.Now()
 	answer, err := c.operate(ctx, &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Settle{

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/members"
 	"github.com/quorlease/quorlease/client/session"
@@ -89,7 +90,7 @@ func (r *Reporter) Run(ctx context.Context) {
 		wait := reportPause
 		// While the client is away the end of the incident wakes this loop again.
 		for !r.machine.Away() && (len(r.machine.Pending(1)) > 0 || r.tries.owes()) {
-			if !pause(ctx, wait/2+rand.N(wait)) {
+			if !authority.Pause(ctx, wait/2+rand.N(wait)) {
 				return
 			}
 			if r.Once(ctx) {
@@ -136,16 +137,4 @@ func (r *Reporter) send(ctx context.Context, accounts []failopen.Account, tried 
 	_, err = quorleasev1.NewAdmissionClient(s.Conn()).Report(ctx, request)
 	r.members.Failed(node, err)
 	return err
-}
-
-// pause waits d, or until ctx ends; false then.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
