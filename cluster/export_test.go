@@ -15,6 +15,9 @@ func (n *Node) DiskStalled(e *disk.StallError) { n.diskStalled(e) }
 // DiskFailed is what the watchdog calls.
 func (n *Node) DiskFailed(err error) { n.diskFailed(err) }
 
+// VerifyLeads is what a read asks.
+func (n *Node) VerifyLeads(term uint64) error { return n.verifyLeads(term) }
+
 // FirstIndex is the index of the first entry that is still in the log.
 func (n *Node) FirstIndex() uint64 {
 	first, err := n.stores.Log.FirstIndex()

@@ -174,9 +174,7 @@ func newNode(c Config) *Node {
 		Door: n.door, Leader: n.otherLeader, Reroute: n.reroute, QueueMax: 2 * c.MaxPending,
 		Client: func(address string) (peerv1.PeerClient, error) { return n.peers.Client(address) },
 	})
-	n.reads = reads.New(
-		func() (uint64, bool) { return n.fsm.reached.Last(), n.Leads() },
-		func() error { return n.raft.VerifyLeader().Error() })
+	n.reads = reads.New(func() (index, term uint64) { return n.fsm.reached.Last(), n.proposer.term() }, n.verifyLeads)
 	n.fsm = newRaftFSM(n.clock, n.metrics)
 	n.calendar = n.newCalendar()
 	n.fsm.fail = n.fail

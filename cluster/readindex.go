@@ -92,6 +92,18 @@ func (n *Node) readIndex(ctx context.Context) (uint64, error) {
 	return response.GetIndex(), nil
 }
 
+// verifyLeads asks a majority whether this node leads in term. The leadership may have
+// been lost and won again with nobody here having noticed.
+func (n *Node) verifyLeads(term uint64) error {
+	if err := n.raft.VerifyLeader().Error(); err != nil {
+		return err
+	}
+	if now := n.raft.CurrentTerm(); now != term {
+		return fmt.Errorf("leads in term %d, no longer in term %d", now, term)
+	}
+	return nil
+}
+
 // readFailure names why a read could not be confirmed. A read changes nothing,
 // so its outcome is never unknown.
 func (n *Node) readFailure(ctx context.Context, cause error) error {

@@ -43,6 +43,22 @@ func TestOneAcquire(t *testing.T) {
 	}
 }
 
+// An index of one term is not confirmed by leading in another: somebody else may have
+// led in between.
+func TestR6ReadsAreOfOneTerm(t *testing.T) {
+	t.Parallel()
+	c := clustertest.New(t, 1, clustertest.Options{})
+	c.Leader()
+	n := c.Node("a")
+	term := n.Status().Term
+	if err := n.VerifyLeads(term); err != nil {
+		t.Errorf("in its own term: %v", err)
+	}
+	if err := n.VerifyLeads(term - 1); err == nil {
+		t.Error("an index of the term before was confirmed")
+	}
+}
+
 // What was answered is there after a restart.
 func TestRestartKeepsEverything(t *testing.T) {
 	t.Parallel()

@@ -13,11 +13,11 @@ import (
 // Reads confirms leadership for many reads at once. One goroutine asks Raft, so
 // a hanging answer holds up no more than that (R1). Safe for concurrent use.
 type Reads struct {
-	// applied is the index of the last entry applied here, while this node serves
-	// as the leader.
-	applied func() (index uint64, serves bool)
-	// verify asks a majority whether this node leads.
-	verify func() error
+	// applied is the index of the last entry applied here, and the term in which this
+	// node serves as the leader, 0 where it doesn't.
+	applied func() (index, term uint64)
+	// verify asks a majority whether this node leads in a term.
+	verify func(term uint64) error
 	wake   chan struct{}
 	done   chan struct{}
 
@@ -30,10 +30,10 @@ type confirmed struct {
 	err   error
 }
 
-// New returns a Reads. applied is the index of the last entry applied here, and
-// whether this node serves as the leader; verify asks a majority whether it
-// leads, and may block.
-func New(applied func() (index uint64, serves bool), verify func() error) *Reads {
+// New returns a Reads. applied is the index of the last entry applied here, and the
+// term in which this node serves as the leader, 0 where it doesn't; verify asks a
+// majority whether it leads in that term, and may block.
+func New(applied func() (index, term uint64), verify func(term uint64) error) *Reads {
 	return &Reads{applied: applied, verify: verify, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
@@ -83,13 +83,14 @@ func (r *Reads) Run(stop <-chan struct{}) {
 
 // ask takes the index first and verifies then: every answer that was given
 // before the read came in is at or below an index that this node has applied,
-// and nobody else can have given one if it still leads afterwards.
+// and nobody else can have given one if it still leads afterwards, in the same
+// term. One who led in between may have answered what was not applied here.
 func (r *Reads) ask() confirmed {
-	index, serves := r.applied()
-	if !serves {
+	index, term := r.applied()
+	if term == 0 {
 		return confirmed{err: outcome.ErrNotLeader}
 	}
-	if err := r.verify(); err != nil {
+	if err := r.verify(term); err != nil {
 		return confirmed{err: fmt.Errorf("%w: %w", outcome.ErrNotLeader, err)}
 	}
 	return confirmed{index: index}

@@ -18,9 +18,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestR6Confirm(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		index, serves, asked := uint64(7), true, 0
+		index, term, asked := uint64(7), uint64(3), 0
 		gate := make(chan error)
-		r := reads.New(func() (uint64, bool) { return index, serves }, func() error {
+		r := reads.New(func() (uint64, uint64) { return index, term }, func(in uint64) error {
+			if in != 3 {
+				t.Errorf("asked about term %d, want that of the index", in)
+			}
 			asked++
 			return <-gate
 		})
@@ -71,7 +74,7 @@ func TestR6Confirm(t *testing.T) {
 		if a := <-answers; !errors.Is(a.err, outcome.ErrNotLeader) {
 			t.Errorf("got %+v", a)
 		}
-		serves = false
+		term = 0
 		read(t.Context())
 		if a := <-answers; !errors.Is(a.err, outcome.ErrNotLeader) || asked != 3 {
 			t.Errorf("got %+v, asked %d times", a, asked)
