@@ -139,8 +139,12 @@ func (n *Node) quorum() Quorum {
 
 // leaderless names why there is nobody to decide.
 func (n *Node) leaderless() error {
-	if n.quorum() == NoQuorum {
+	switch {
+	case n.quorum() == NoQuorum:
 		return ErrNoQuorum
+	case n.prober.View().Voters == 0:
+		return fmt.Errorf("%w: this node is in no cluster yet, its log says what it waits for", ErrNoLeader)
+	default:
+		return fmt.Errorf("%w: an election is under way", ErrNoLeader)
 	}
-	return ErrNoLeader
 }

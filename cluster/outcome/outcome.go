@@ -16,7 +16,7 @@ import (
 // The outcomes. Package cluster exports those that callers meet.
 var (
 	// ErrNoLeader: a majority is there, but it has no leader.
-	ErrNoLeader = errors.New("no leader: an election is under way")
+	ErrNoLeader = errors.New("no leader")
 	// ErrNoQuorum: fewer than a majority of the voters can be reached.
 	ErrNoQuorum = errors.New("no quorum: a majority of the voters can't be reached")
 	// ErrUnknown: the operation was proposed and nobody can say whether it will

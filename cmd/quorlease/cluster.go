@@ -63,5 +63,9 @@ func statusText(w io.Writer, r *quorleasev1.ClusterStatusResponse) {
 			n.GetGrpc(), n.GetPeer(), n.GetHttp(), n.GetVersion(),
 		})
 	}
+	if len(rows) == 0 {
+		fmt.Fprintln(w, "The node that answers is in no cluster yet; its log says what it waits for.")
+		return
+	}
 	show.Table(w, "NODE ROLE HEALTHY GRPC PEER HTTP VERSION", rows)
 }
