@@ -223,10 +223,11 @@ func (l *link) drain() *peerv1.ForwardRequest {
 	request := &peerv1.ForwardRequest{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, seq := range l.mu.gone {
+	gone := min(len(l.mu.gone), itemsMax)
+	for _, seq := range l.mu.gone[:gone] {
 		request.Items = append(request.Items, &peerv1.ForwardItem{Seq: seq, Cancel: true})
 	}
-	l.mu.gone = l.mu.gone[:0]
+	l.mu.gone = slices.Delete(l.mu.gone, 0, gone)
 	taken := l.config.Door.Claim(l.mu.queue, l, func(it *door.Item) bool {
 		if len(request.Items) > 0 && (len(request.Items) >= itemsMax || size+it.Size > bytesMax) {
 			return false

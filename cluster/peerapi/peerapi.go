@@ -23,7 +23,7 @@ type Config struct {
 	Confirm func(context.Context) (uint64, error)
 	// Queues is what waits here at a key of a limit.
 	Queues func(limit, key string) []queue.ClassState
-	// Heard takes note of a peer that asks who is there, Self is the answer.
+	// Heard takes note of a member that asks who is there, Self is the answer.
 	Heard func(*peerv1.PeerInfo)
 	Self  func() *peerv1.PeerInfo
 	// Promise answers a node that is about to form a cluster.
@@ -82,10 +82,12 @@ func (s *Server) Queues(ctx context.Context, request *peerv1.QueuesRequest) (*pe
 	}, nil
 }
 
-// Probe answers a peer that asks who is there.
-func (s *Server) Probe(_ context.Context, request *peerv1.ProbeRequest) (*peerv1.ProbeResponse, error) {
-	if request.GetFrom() != nil {
-		s.config.Heard(request.GetFrom())
+// Probe answers a peer that asks who is there. Only a member is heard, and only of
+// itself: by what members say the wall clock goes, and they must find room.
+func (s *Server) Probe(ctx context.Context, request *peerv1.ProbeRequest) (*peerv1.ProbeResponse, error) {
+	from := request.GetFrom()
+	if id := from.GetRaftId(); id == peers.Caller(ctx).RaftID && s.config.IsMember(id) {
+		s.config.Heard(from)
 	}
 	return &peerv1.ProbeResponse{Self: s.config.Self()}, nil
 }

@@ -103,7 +103,7 @@ type Member struct {
 	Lag uint64
 }
 
-// membersMost bounds what is kept: strangers introduce themselves too.
+// membersMost bounds what is kept: members come and go.
 const membersMost = 64
 
 // member is what is kept of a peer. The fields are guarded by Prober.mu.
