@@ -208,10 +208,13 @@ func (m *Machine) commitLimits(c *change) {
 		} else {
 			m.state.SetLineage(lim, step.lineage)
 		}
-		if step.after == nil {
-			m.feedback.Forget(lim)
+		switch {
+		case step.after == nil:
+			m.feedback.Forget(lim, "the limit was deleted")
 			m.effects.Add(effect.Effect{Kind: effect.LimitDeleted, Limit: step.name})
 			continue
+		case step.before != nil && step.before.GetKeyed() != step.after.GetKeyed():
+			m.feedback.Forget(lim, "the limit has no such key any more")
 		}
 		m.effects.Add(effect.Effect{Kind: effect.LimitChanged, Limit: step.name})
 	}

@@ -176,13 +176,13 @@ func (b *Book) Clear(lim *state.Limit, key, author, reason string) bool {
 	return true
 }
 
-// Forget lets go of the controls of a limit that is deleted: its keys live by real
-// time from now on. What was blocked by it is so no more.
-func (b *Book) Forget(lim *state.Limit) {
+// Forget lets go of the controls of a limit that is deleted, or whose keys nobody can
+// name any more: they live by real time from now on. What was blocked is so no more.
+func (b *Book) Forget(lim *state.Limit, why string) {
 	for _, c := range b.state.DropControls(lim) {
 		if c.Blocked {
 			b.effects.Add(effect.Effect{
-				Kind: effect.LimitCleared, Limit: lim.Name, Key: c.ID.Key, Text: "the limit was deleted",
+				Kind: effect.LimitCleared, Limit: lim.Name, Key: c.ID.Key, Text: why,
 			})
 		}
 	}
