@@ -52,7 +52,10 @@ func startWatched(t *testing.T) (*watched, string) {
 			},
 			{Name: "b", Unlimited: true, OnQuorumLoss: quorleasev1.FallbackMode_CLOSED_ON_LOSS},
 		},
-		RetryBudgets: []*quorleasev1.RetryBudget{{Name: "all", Client: "*", MaxRetries: proto.Uint32(2)}},
+		RetryBudgets: []*quorleasev1.RetryBudget{{
+			Name: "all", Client: "*", MaxRetries: proto.Uint32(2),
+			MinRetries: &quorleasev1.Rate{Amount: 3, Interval: durationpb.New(time.Second)},
+		}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +88,7 @@ func fallbacksOf(revision uint64) *quorleasev1.Fallbacks {
 		Retries: &quorleasev1.RetryRule{
 			MaxRetries: 2, MaxFractionBp: 2000, Window: durationpb.New(5 * time.Minute),
 			MinRequests: 50, RetryAfter: durationpb.New(time.Minute),
+			MinRetries: 3, MinRetriesInterval: durationpb.New(time.Second),
 		},
 	}
 }

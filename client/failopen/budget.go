@@ -2,6 +2,7 @@ package failopen
 
 import (
 	"fmt"
+	"math/bits"
 	"strings"
 	"time"
 
@@ -61,23 +62,34 @@ func (b *budget) learn(at time.Duration, revision uint64, rule retry.Rule) {
 }
 
 // decide says whether the budget lets a request through. A first attempt always
-// passes: what is bounded is how fast a client may fail.
-func (b *budget) decide(at time.Duration, attempt uint32) Verdict {
+// passes: what is bounded is how fast a client may fail. The floor is that of all
+// processes together: this one has so many millionths of it.
+func (b *budget) decide(at time.Duration, attempt uint32, ppm int64) Verdict {
 	if attempt == 0 {
 		return Verdict{Admit: true, Charge: -1}
 	}
+	rule := b.rule
+	rule.MinRetries, rule.MinInterval = partOf(rule.Floor(), ppm), rule.Window
 	total, retries := b.counts.Sum(b.slice(at))
-	switch b.rule.Decide(total, retries, attempt) {
+	switch rule.Decide(total, retries, attempt) {
 	case retry.Attempts:
 		return Verdict{Reason: Attempts, Charge: -1, Never: true}
 	case retry.Budget:
 		return Verdict{
 			Reason: RetryBudget, Charge: -1, RetryAfter: b.rule.RetryAfter,
-			FreesIn: b.rule.FreesIn(int64(at), &b.counts),
+			FreesIn: rule.FreesIn(int64(at), &b.counts),
 		}
 	case retry.Admit:
 	}
 	return Verdict{Admit: true, Charge: -1}
+}
+
+// partOf is so many millionths of n, at most WholePPM, rounded down: the parts of all
+// are no more than the whole.
+func partOf(n, ppm int64) int64 {
+	hi, lo := bits.Mul64(uint64(n), uint64(ppm))
+	part, _ := bits.Div64(hi, lo, WholePPM)
+	return int64(part)
 }
 
 // record counts what was admitted. What is refused is never counted.

@@ -148,6 +148,54 @@ func TestRetryBudgetInEveryMode(t *testing.T) {
 	})
 }
 
+// TestTheFloorIsTheFleets: each of those who are cut off makes its share of the retries
+// that the floor allows, so that together they make no more; and nobody adds to it
+// while the authority counts them.
+func TestTheFloorIsTheFleets(t *testing.T) {
+	floor := retry.Rule{
+		MaxRetries: 3, MaxFraction: 2000, MinRequests: 50, Window: 5 * time.Minute, RetryAfter: time.Minute,
+		MinRetries: 10, MinInterval: time.Second,
+	}
+	retrying := func(ppm *int64) *Machine {
+		m := mustMachine(t, Config{Fallback: Fallback{SharePPM: ppm}})
+		if err := m.Learn(start, Lesson{Client: "a", Revision: 1, Retries: &floor}); err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	t.Run("G12_cut_off_together", func(t *testing.T) {
+		sum := 0
+		for _, ppm := range []int64{300_000, 333_333, 366_667} {
+			m := retrying(&ppm)
+			awayAt(t, m, start)
+			sum += admits(m, start, 3000, one("a", 1))
+		}
+		if sum > 3000 || sum < 2998 {
+			t.Errorf("%d retries of three, want the floor's 3000, less what is rounded", sum)
+		}
+	})
+	t.Run("G12_the_authority_counts", func(t *testing.T) {
+		whole := int64(WholePPM)
+		m := retrying(&whole)
+		count := 0
+		for range 1000 {
+			if m.Permit(start, "a", 1).Admit {
+				count++
+			}
+		}
+		if count != 51 {
+			t.Errorf("%d permits for retries while the authority answers, want 51", count)
+		}
+	})
+	t.Run("G12_no_share_is_known", func(t *testing.T) {
+		m := retrying(nil)
+		awayAt(t, m, start)
+		if got := admits(m, start, 1000, one("a", 1)); got != 51 {
+			t.Errorf("%d retries admitted, want 51", got)
+		}
+	})
+}
+
 func TestLearntBudget(t *testing.T) {
 	t.Run("a client without one", func(t *testing.T) {
 		m := mustMachine(t, Config{})

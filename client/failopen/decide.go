@@ -93,7 +93,7 @@ func (m *Machine) Decide(now time.Time, r Request) Verdict {
 	defer m.mu.Unlock()
 	at := m.sinceLocked(now)
 	budget := m.mu.budgets.of(at, r.Client)
-	verdict := budget.decide(at, r.Attempt)
+	verdict := budget.decide(at, r.Attempt, m.floorLocked())
 	if verdict.Admit {
 		verdict = m.chargeLocked(at, r)
 	}
@@ -116,7 +116,7 @@ func (m *Machine) Permit(now time.Time, client string, attempt uint32) Verdict {
 	budget := m.mu.budgets.of(at, client)
 	verdict := Verdict{Admit: true, Charge: -1}
 	if budget.limited {
-		verdict = budget.decide(at, attempt)
+		verdict = budget.decide(at, attempt, m.floorLocked())
 	}
 	if verdict.Admit && attempt > 0 {
 		verdict = budget.pay(at, m.mu.budgets.tokens)
@@ -125,6 +125,16 @@ func (m *Machine) Permit(now time.Time, client string, attempt uint32) Verdict {
 		budget.record(at, 1, retries(attempt))
 	}
 	return verdict
+}
+
+// floorLocked is which part of the floors of retry budgets this client may assume to
+// be its own, in parts per million: its share of what is shared, while nobody answers.
+// Otherwise the authority admits by the floor, and knows what all have retried.
+func (m *Machine) floorLocked() int64 {
+	if !m.mu.row.away() {
+		return 0
+	}
+	return m.mu.standard.share
 }
 
 // Retry says whether a client may make a request that is retry number attempt, as

@@ -18,6 +18,7 @@ func Of(client string, news *quorleasev1.Fallbacks) failopen.Lesson {
 		lesson.Retries = &retry.Rule{
 			MaxRetries: rule.GetMaxRetries(), MaxFraction: rule.GetMaxFractionBp(), MinRequests: rule.GetMinRequests(),
 			Window: rule.GetWindow().AsDuration(), RetryAfter: rule.GetRetryAfter().AsDuration(),
+			MinRetries: rule.GetMinRetries(), MinInterval: rule.GetMinRetriesInterval().AsDuration(),
 		}
 	}
 	return lesson

@@ -27,7 +27,7 @@ func TestOf(t *testing.T) {
 			{Limit: "c", Mode: quorleasev1.FallbackMode_CLOSED_ON_LOSS},
 		},
 		Retries: &quorleasev1.RetryRule{
-			MaxRetries: 2, MaxFractionBp: 1000, MinRequests: 10,
+			MaxRetries: 2, MaxFractionBp: 1000, MinRequests: 10, MinRetries: 7, MinRetriesInterval: durationpb.New(time.Second),
 			Window: durationpb.New(time.Minute), RetryAfter: durationpb.New(time.Second),
 		},
 	}
@@ -43,6 +43,7 @@ func TestOf(t *testing.T) {
 		},
 		Retries: &retry.Rule{
 			MaxRetries: 2, MaxFraction: 1000, MinRequests: 10, Window: time.Minute, RetryAfter: time.Second,
+			MinRetries: 7, MinInterval: time.Second,
 		},
 	}
 	if diff := cmp.Diff(want, Of("billing", news)); diff != "" {

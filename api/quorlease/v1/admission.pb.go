@@ -1260,8 +1260,12 @@ type RetryRule struct {
 	Window        *durationpb.Duration `protobuf:"bytes,3,opt,name=window,proto3" json:"window,omitempty"`
 	MinRequests   int64                `protobuf:"varint,4,opt,name=min_requests,json=minRequests,proto3" json:"min_requests,omitempty"`
 	RetryAfter    *durationpb.Duration `protobuf:"bytes,5,opt,name=retry_after,json=retryAfter,proto3" json:"retry_after,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// So many retries in an interval pass whatever the fraction, of all processes of the
+	// client together: while nobody answers, one may make its share of them. 0: none.
+	MinRetries         int64                `protobuf:"varint,6,opt,name=min_retries,json=minRetries,proto3" json:"min_retries,omitempty"`
+	MinRetriesInterval *durationpb.Duration `protobuf:"bytes,7,opt,name=min_retries_interval,json=minRetriesInterval,proto3" json:"min_retries_interval,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *RetryRule) Reset() {
@@ -1325,6 +1329,20 @@ func (x *RetryRule) GetMinRequests() int64 {
 func (x *RetryRule) GetRetryAfter() *durationpb.Duration {
 	if x != nil {
 		return x.RetryAfter
+	}
+	return nil
+}
+
+func (x *RetryRule) GetMinRetries() int64 {
+	if x != nil {
+		return x.MinRetries
+	}
+	return 0
+}
+
+func (x *RetryRule) GetMinRetriesInterval() *durationpb.Duration {
+	if x != nil {
+		return x.MinRetriesInterval
 	}
 	return nil
 }
@@ -3323,7 +3341,7 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\x125\n" +
 	"\binterval\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\binterval\x12\x14\n" +
-	"\x05burst\x18\x04 \x01(\x03R\x05burst\"\xe6\x01\n" +
+	"\x05burst\x18\x04 \x01(\x03R\x05burst\"\xd4\x02\n" +
 	"\tRetryRule\x12\x1f\n" +
 	"\vmax_retries\x18\x01 \x01(\rR\n" +
 	"maxRetries\x12&\n" +
@@ -3331,7 +3349,10 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x06window\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x06window\x12!\n" +
 	"\fmin_requests\x18\x04 \x01(\x03R\vminRequests\x12:\n" +
 	"\vretry_after\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\n" +
-	"retryAfter\"a\n" +
+	"retryAfter\x12\x1f\n" +
+	"\vmin_retries\x18\x06 \x01(\x03R\n" +
+	"minRetries\x12K\n" +
+	"\x14min_retries_interval\x18\a \x01(\v2\x19.google.protobuf.DurationR\x12minRetriesInterval\"a\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
@@ -3637,70 +3658,71 @@ var file_quorlease_v1_admission_proto_depIdxs = []int32{
 	48, // 25: quorlease.v1.FallbackDimension.interval:type_name -> google.protobuf.Duration
 	48, // 26: quorlease.v1.RetryRule.window:type_name -> google.protobuf.Duration
 	48, // 27: quorlease.v1.RetryRule.retry_after:type_name -> google.protobuf.Duration
-	17, // 28: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 29: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
-	19, // 30: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
-	48, // 31: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
-	3,  // 32: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
-	19, // 33: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
-	48, // 34: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	17, // 35: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 36: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
-	48, // 37: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	19, // 38: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
-	28, // 39: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
-	26, // 40: quorlease.v1.ReportRequest.feedback:type_name -> quorlease.v1.Feedback
-	27, // 41: quorlease.v1.ReportRequest.attempts:type_name -> quorlease.v1.Attempts
-	5,  // 42: quorlease.v1.Feedback.kind:type_name -> quorlease.v1.Feedback.Kind
-	44, // 43: quorlease.v1.Feedback.attributes:type_name -> quorlease.v1.Feedback.AttributesEntry
-	48, // 44: quorlease.v1.Feedback.wait:type_name -> google.protobuf.Duration
-	45, // 45: quorlease.v1.Feedback.remaining:type_name -> quorlease.v1.Feedback.RemainingEntry
-	31, // 46: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
-	30, // 47: quorlease.v1.ReportResponse.controlled:type_name -> quorlease.v1.Controlled
-	48, // 48: quorlease.v1.Controlled.paused:type_name -> google.protobuf.Duration
-	6,  // 49: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
-	46, // 50: quorlease.v1.PeekRequest.attributes:type_name -> quorlease.v1.PeekRequest.AttributesEntry
-	47, // 51: quorlease.v1.PeekRequest.amounts:type_name -> quorlease.v1.PeekRequest.AmountsEntry
-	0,  // 52: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
-	9,  // 53: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
-	11, // 54: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
-	35, // 55: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
-	36, // 56: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
-	37, // 57: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
-	48, // 58: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
-	7,  // 59: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
-	18, // 60: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
-	21, // 61: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
-	23, // 62: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
-	32, // 63: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
-	38, // 64: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
-	40, // 65: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
-	41, // 66: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
-	12, // 67: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
-	20, // 68: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
-	22, // 69: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
-	24, // 70: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
-	33, // 71: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
-	49, // 72: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
-	7,  // 73: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
-	18, // 74: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
-	21, // 75: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
-	23, // 76: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
-	25, // 77: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
-	32, // 78: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
-	34, // 79: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
-	12, // 80: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
-	20, // 81: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
-	22, // 82: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
-	24, // 83: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
-	29, // 84: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
-	33, // 85: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
-	39, // 86: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
-	80, // [80:87] is the sub-list for method output_type
-	73, // [73:80] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	48, // 28: quorlease.v1.RetryRule.min_retries_interval:type_name -> google.protobuf.Duration
+	17, // 29: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 30: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
+	19, // 31: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
+	48, // 32: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
+	3,  // 33: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
+	19, // 34: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
+	48, // 35: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	17, // 36: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 37: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
+	48, // 38: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	19, // 39: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
+	28, // 40: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
+	26, // 41: quorlease.v1.ReportRequest.feedback:type_name -> quorlease.v1.Feedback
+	27, // 42: quorlease.v1.ReportRequest.attempts:type_name -> quorlease.v1.Attempts
+	5,  // 43: quorlease.v1.Feedback.kind:type_name -> quorlease.v1.Feedback.Kind
+	44, // 44: quorlease.v1.Feedback.attributes:type_name -> quorlease.v1.Feedback.AttributesEntry
+	48, // 45: quorlease.v1.Feedback.wait:type_name -> google.protobuf.Duration
+	45, // 46: quorlease.v1.Feedback.remaining:type_name -> quorlease.v1.Feedback.RemainingEntry
+	31, // 47: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
+	30, // 48: quorlease.v1.ReportResponse.controlled:type_name -> quorlease.v1.Controlled
+	48, // 49: quorlease.v1.Controlled.paused:type_name -> google.protobuf.Duration
+	6,  // 50: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
+	46, // 51: quorlease.v1.PeekRequest.attributes:type_name -> quorlease.v1.PeekRequest.AttributesEntry
+	47, // 52: quorlease.v1.PeekRequest.amounts:type_name -> quorlease.v1.PeekRequest.AmountsEntry
+	0,  // 53: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
+	9,  // 54: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
+	11, // 55: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
+	35, // 56: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
+	36, // 57: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
+	37, // 58: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
+	48, // 59: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
+	7,  // 60: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
+	18, // 61: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
+	21, // 62: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
+	23, // 63: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
+	32, // 64: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
+	38, // 65: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
+	40, // 66: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
+	41, // 67: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
+	12, // 68: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
+	20, // 69: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
+	22, // 70: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
+	24, // 71: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
+	33, // 72: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
+	49, // 73: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
+	7,  // 74: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
+	18, // 75: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
+	21, // 76: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
+	23, // 77: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
+	25, // 78: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
+	32, // 79: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
+	34, // 80: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
+	12, // 81: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
+	20, // 82: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
+	22, // 83: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
+	24, // 84: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
+	29, // 85: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
+	33, // 86: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
+	39, // 87: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
+	81, // [81:88] is the sub-list for method output_type
+	74, // [74:81] is the sub-list for method input_type
+	74, // [74:74] is the sub-list for extension type_name
+	74, // [74:74] is the sub-list for extension extendee
+	0,  // [0:74] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_admission_proto_init() }

@@ -69,8 +69,12 @@ func retryRule(b *logv1.RetryBudget) *quorleasev1.RetryRule {
 	if b == nil || b.GetMode() != logv1.Mode_MODE_ENFORCE {
 		return nil
 	}
-	return &quorleasev1.RetryRule{
+	out := &quorleasev1.RetryRule{
 		MaxRetries: b.GetMaxRetries(), MaxFractionBp: b.GetMaxFraction(), MinRequests: b.GetMinRequests(),
 		Window: nanoseconds(b.GetWindow()), RetryAfter: nanoseconds(b.GetRetryAfter()),
 	}
+	if b.GetMinRetries() > 0 {
+		out.MinRetries, out.MinRetriesInterval = b.GetMinRetries(), nanoseconds(b.GetMinRetriesInterval())
+	}
+	return out
 }
