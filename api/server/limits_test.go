@@ -154,7 +154,17 @@ func TestEventsAreStreamed(t *testing.T) {
 		node.Ring.Publish(events.Event{Index: 8 + want, Kind: events.LeaderChanged})
 	}
 	_, _ = follow.Recv()
+	// Whoever follows is told that entries came as a snapshot, and can begin again.
 	node.Ring.Restored(1000)
+	if _, err := follow.Recv(); server.ErrorOf(err).Cause.Reason != "COMPACTED" {
+		t.Errorf("following over a snapshot: %v", err)
+	}
+	if follow, err = client.Watch(patient(t), &quorleasev1.EventsWatchRequest{Follow: true}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := follow.Header(); err != nil {
+		t.Errorf("following anew: %v", err)
+	}
 	gone := uint64(500)
 	compacted, err := client.Watch(patient(t), &quorleasev1.EventsWatchRequest{FromIndex: &gone})
 	if err == nil {

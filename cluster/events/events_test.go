@@ -155,6 +155,51 @@ func TestSlowReader(t *testing.T) {
 	}
 }
 
+// Who reads while the node gets a snapshot is told of what it skipped, at its place.
+func TestReadersAreToldOfSnapshots(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := ring(8)
+		subscribe := func(from *uint64) *events.Subscription {
+			s, err := r.Subscribe(from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		publish(r, 1)
+		live, ahead := subscribe(nil), subscribe(at(101))
+		publish(r, 10)
+		if got := rest(t, live); got != "2:10" {
+			t.Errorf("before the snapshot: got %q", got)
+		}
+		told := make(chan error)
+		go func() {
+			_, err := live.Next(t.Context())
+			told <- err
+		}()
+		synctest.Wait()
+		r.Restored(100)
+		var lost *events.LostError
+		if err := <-told; !errors.As(err, &lost) || lost.Skipped != 90 || lost.Resume != 101 {
+			t.Errorf("got %v, want that the events of 90 entries are missing", err)
+		}
+		publish(r, 101)
+		// What is back where it was has skipped nothing.
+		r.Restored(101)
+		publish(r, 102)
+		if got := rest(t, live); got != "3:101 4:102" {
+			t.Errorf("after the snapshot: got %q", got)
+		}
+		if got := rest(t, ahead); got != "3:101 4:102" {
+			t.Errorf("a reader that wants nothing of what was skipped: got %q", got)
+		}
+		if got := rest(t, subscribe(at(102))); got != "4:102" {
+			t.Errorf("one that came later: got %q", got)
+		}
+	})
+}
+
 func TestNextWaits(t *testing.T) {
 	t.Parallel()
 	t.Run("for_the_next_event", func(t *testing.T) {

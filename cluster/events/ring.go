@@ -37,14 +37,18 @@ func (e *CompactedError) Is(target error) bool { return target == ErrCompacted }
 // LostError tells a reader that it was too slow. It goes on with the oldest
 // event that is kept; the error is not final.
 type LostError struct {
-	// Lost is how many events it missed.
-	Lost uint64
+	// Lost is how many events it missed; Skipped, of how many entries, where this
+	// node got those as a snapshot and knows of no events in them.
+	Lost, Skipped uint64
 	// Resume is the index from which it could have asked instead.
 	Resume uint64
 }
 
 // Error says how many.
 func (e *LostError) Error() string {
+	if e.Skipped > 0 {
+		return fmt.Sprintf("events lost of %d entries that came as a snapshot, go on at index %d", e.Skipped, e.Resume)
+	}
 	return fmt.Sprintf("%d events lost, the oldest kept is at index %d", e.Lost, e.Resume)
 }
 
@@ -64,6 +68,9 @@ type Ring struct {
 		// were overwritten, or happened before this process could see them.
 		lost    uint64
 		anyLost bool
+		// gaps counts the snapshots that skipped entries. The last one skipped so many,
+		// up to the index gapTo, and lies before the event with the sequence gapAt.
+		gaps, skipped, gapTo, gapAt uint64
 		// changed is closed at the next event. Nil while nobody waits.
 		changed chan struct{}
 	}
@@ -109,7 +116,7 @@ func (r *Ring) Publish(e Event) {
 }
 
 // Restored tells the ring that the state up to index came from a snapshot: the
-// events of those entries were never seen here.
+// events of those entries were never seen here. Readers get a *LostError.
 func (r *Ring) Restored(index uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -117,7 +124,12 @@ func (r *Ring) Restored(index uint64) {
 		return
 	}
 	r.mu.lost, r.mu.anyLost = max(r.mu.lost, index), true
-	r.mu.place = max(r.mu.place, index)
+	if index > r.mu.place {
+		r.mu.gaps++
+		r.mu.skipped, r.mu.gapTo, r.mu.gapAt = index-r.mu.place, index, r.mu.next
+		r.mu.place = index
+		r.wakeLocked()
+	}
 }
 
 // Close ends every subscription once it has read what is kept. It is
@@ -152,7 +164,7 @@ func (r *Ring) oldestLocked() uint64 {
 func (r *Ring) Subscribe(from *uint64) (*Subscription, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := &Subscription{ring: r, next: r.mu.next}
+	s := &Subscription{ring: r, next: r.mu.next, gaps: r.mu.gaps}
 	if from == nil {
 		return s, nil
 	}
@@ -177,6 +189,13 @@ type Subscription struct {
 	next uint64
 	// from is the lowest place wanted: it may lie ahead, at a node that lags.
 	from uint64
+	// gaps is how many of the ring's it knows of.
+	gaps uint64
+}
+
+// atGapLocked reports whether what comes next lies behind entries that were skipped.
+func (s *Subscription) atGapLocked() bool {
+	return s.gaps != s.ring.mu.gaps && s.next >= s.ring.mu.gapAt
 }
 
 // Next waits for the next event. A *LostError says that some were missed; the
@@ -206,7 +225,14 @@ func (s *Subscription) TryNext() (e Event, ok bool, err error) {
 		s.next = oldest
 		return Event{}, false, &LostError{Lost: lost, Resume: r.atLocked(oldest).Place}
 	}
-	for s.next < r.mu.next {
+	for s.next < r.mu.next || s.atGapLocked() {
+		if s.atGapLocked() {
+			s.gaps = r.mu.gaps
+			if s.from <= r.mu.gapTo {
+				return Event{}, false, &LostError{Skipped: r.mu.skipped, Resume: r.mu.gapTo + 1}
+			}
+			continue
+		}
 		at := r.atLocked(s.next)
 		s.next++
 		if at.Place >= s.from {
@@ -224,7 +250,7 @@ func (s *Subscription) changed() <-chan struct{} {
 	r := s.ring
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s.next < r.mu.next || r.mu.closed {
+	if s.next < r.mu.next || s.atGapLocked() || r.mu.closed {
 		return closedChan
 	}
 	if r.mu.changed == nil {
