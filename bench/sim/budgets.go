@@ -155,7 +155,7 @@ func (s *storm) act() {
 // knows (T29, T31).
 func (w *World) counted(r *replica.Replica) {
 	total, _ := r.ClientCounts(r.Now(), stormName)
-	w.judge.CountedRetries(time.Duration(r.Now()), total, fmt.Sprint("index ", r.Index()))
+	w.judge.CountedRetries(time.Duration(r.Now()), total, r.Index())
 }
 
 // headroom is what a client may retry that has done nothing else.

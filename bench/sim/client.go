@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -64,9 +65,11 @@ func (c *client) act() {
 // nextID is a lease id; its first byte says whether it will be tracked.
 func (c *client) nextID(kind string) []byte {
 	c.serial++
-	id := make([]byte, 16)
-	copy(id, fmt.Sprintf("%s-%s-%d", kind, c.name, c.serial))
-	return id
+	id := make([]byte, 0, 32)
+	id = append(append(append(append(id, kind...), '-'), c.name...), '-')
+	id = strconv.AppendInt(id, int64(c.serial), 10)
+	// What a short one lacks is zero, what a long one has too much is cut off.
+	return id[:16]
 }
 
 // call sends an operation to some node and calls done once: with the answer, or

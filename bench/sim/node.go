@@ -229,12 +229,13 @@ func (n *node) wall() int64 {
 	if n.world.trap == trap.OwnWall || n.world.trap == trap.WallClock {
 		return int64(n.host.Wall())
 	}
-	var heard []calendar.Reading
+	heard := n.world.heard[:0]
 	for _, other := range n.world.nodes {
 		if other.host.Runs() {
 			heard = append(heard, calendar.Reading{Node: other.host.Name, Wall: int64(other.host.Wall())})
 		}
 	}
+	n.world.heard = heard
 	wall, ok := calendar.Median(heard, len(n.world.nodes))
 	if !ok {
 		return 0

@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/bench/sim/stage"
 	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/bench/sim/witness"
+	"github.com/quorlease/quorlease/cluster/calendar"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
@@ -48,6 +49,8 @@ type World struct {
 	busy, faulty bool
 	// last is the index of the last entry that somebody applied.
 	last uint64
+	// heard is room for the wall clocks that a leader hears.
+	heard []calendar.Reading
 }
 
 func (w *World) limit(name string) *logv1.Limit {

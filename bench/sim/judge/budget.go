@@ -132,12 +132,13 @@ func (j *Judge) RefusedRetry(now, stamp time.Duration, node string, full bool) {
 	}
 }
 
-// CountedRetries takes what a replica counts in the window: never more than there
-// were.
-func (j *Judge) CountedRetries(stamp time.Duration, total int64, where string) {
+// CountedRetries takes what a replica counts in the window when it has applied index:
+// never more than there were.
+func (j *Judge) CountedRetries(stamp time.Duration, total int64, index uint64) {
 	b := &j.budget
 	if n := b.since(stamp - b.window - stampSlack); total > int64(n) {
-		j.Complain("G12", "%s: %d requests are counted, %d were admitted in %v", where, total, n, b.window+stampSlack)
+		j.Complain("G12", "index %d: %d requests are counted, %d were admitted in %v", index, total, n,
+			b.window+stampSlack)
 	}
 }
 

@@ -14,6 +14,8 @@ const hundredths = 10_000
 type guarantees struct {
 	judge   *Judge
 	buckets map[place]*guarantee
+	// all are the buckets in a list, which is quicker to walk.
+	all []*guarantee
 	// leases are the charges of open leases of those classes.
 	leases map[string][]taken
 }
@@ -39,9 +41,9 @@ func (j *Judge) Guarantee(limit *logv1.Limit, key, class string) {
 				continue
 			}
 			room := d.GetBurst() * c.GetBurst() / hundredths * units * hundredths
-			j.guarantees.buckets[place{limit.GetName(), key, d.GetName()}] = &guarantee{
-				class: class, share: d.GetAmount() * c.GetShare(), room: room, have: room,
-			}
+			b := &guarantee{class: class, share: d.GetAmount() * c.GetShare(), room: room, have: room}
+			j.guarantees.buckets[place{limit.GetName(), key, d.GetName()}] = b
+			j.guarantees.all = append(j.guarantees.all, b)
 		}
 	}
 }
@@ -52,8 +54,7 @@ func (g *guarantee) advance(now int64) {
 }
 
 func (g *guarantees) take(now int64, op *logv1.Operation, result *logv1.Result) {
-	// Each is its own: the order does not matter.
-	for _, b := range g.buckets {
+	for _, b := range g.all {
 		b.advance(now)
 	}
 	acquire, answer, lease := op.GetAcquire(), result.GetAcquire(), result.GetLease()

@@ -189,9 +189,15 @@ func (q *queue) look(c *Committed, patient bool) {
 			q.judge.Complain("abandoned", "%s was granted to nobody and is not given back", name([]byte(id)))
 		}
 	}
+	if !patient || len(q.guaranteed) == 0 {
+		return
+	}
 	for _, w := range q.waiting {
+		if w.joined == 0 || w.Term != c.Term {
+			continue
+		}
 		g, judged := q.guaranteed[w.lane()]
-		if !judged || !patient || w.joined == 0 || w.Term != c.Term {
+		if !judged {
 			continue
 		}
 		// What flowed in for the class since it waits, less what the class took.

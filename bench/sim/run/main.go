@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,6 +34,7 @@ func main() {
 		fmt.Fprintf(os.Stderr, "trap %q: must be one of %s\n", *seeded, names())
 		os.Exit(2)
 	}
+	debug.SetGCPercent(sim.GCPercent)
 	r := &runner{trap: trap.Kind(*seeded), commit: *commit, tail: *tail}
 	if *seed >= 0 {
 		os.Exit(r.one(uint64(*seed)))
