@@ -11,6 +11,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/match"
 )
@@ -30,6 +31,10 @@ func (a *admission) Report(ctx context.Context, r *quorleasev1.ReportRequest) (*
 	answer := &quorleasev1.ReportResponse{}
 	if admitted != nil {
 		result, err := a.server.node.Do(ctx, admitted, 0)
+		if err != nil && len(controlled) > 0 {
+			// The first half has happened, whatever became of this one.
+			err = fmt.Errorf("%w: what providers said was heard: %w", cluster.ErrOutcomeUnknown, err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -11,6 +12,8 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server"
+	"github.com/quorlease/quorlease/api/server/servertest"
+	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/state"
 )
@@ -94,5 +97,37 @@ func TestReportsBeyondTheBound(t *testing.T) {
 	_, err := quorleasev1.NewAdmissionClient(dial(t, address)).Report(patient(t), reportOf("a", state.MaxReports))
 	if e := server.ErrorOf(err); e.Cause.Reason != "REPORT_LIMIT" || e.Cause.MayHaveHappened {
 		t.Errorf("%v, want REPORT_LIMIT", err)
+	}
+}
+
+// unbooking fails what books admitted work, and nothing else.
+type unbooking struct{ *servertest.Node }
+
+func (n *unbooking) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {
+	if op.GetReportAdmitted() != nil {
+		return nil, cluster.ErrNoLeader
+	}
+	return n.Node.Do(ctx, op, attempt)
+}
+
+// Half a report that was heard is not one that did not happen: hearing twice that a
+// provider is overloaded is hearing something else.
+func TestG4HalfAReportMayHaveHappened(t *testing.T) {
+	t.Parallel()
+	_, _, address := start(t, func(c *server.Config) {
+		c.Node = &unbooking{c.Node.(*servertest.Node)}
+	})
+	conn := dial(t, address)
+	configure(t, conn, "a", nil)
+	admission := quorleasev1.NewAdmissionClient(conn)
+	_, err := admission.Report(patient(t), reportOf("a", 14))
+	if e := server.ErrorOf(err); e.Cause.Reason != "NO_LEADER" {
+		t.Errorf("nothing was heard: %v", err)
+	}
+	both := reportOf("a", 14)
+	both.Feedback = []*quorleasev1.Feedback{{Kind: quorleasev1.Feedback_OVERLOADED, Limit: "a"}}
+	_, err = admission.Report(patient(t), both)
+	if e := server.ErrorOf(err); e.Cause.Reason != "OUTCOME_UNKNOWN" {
+		t.Errorf("the feedback was heard: %v", err)
 	}
 }
