@@ -69,8 +69,9 @@ func (r *Reporter) Owe() {
 	}
 }
 
-// Run reports what there is, whenever the authority answers, until ctx ends. The
-// counts are cumulative: a report that is lost or repeated does no harm (T35).
+// Run reports what there is, whenever the authority answers, until ctx ends. What was
+// admitted is cumulative: a report that is lost or repeated does no harm (T35). What was
+// tried is a difference: it counts twice where only the answer was lost.
 func (r *Reporter) Run(ctx context.Context) {
 	quiet := time.NewTimer(reportSession)
 	defer quiet.Stop()
