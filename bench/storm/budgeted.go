@@ -56,13 +56,13 @@ func (l *looped) work(gateway int, attempt uint32) {
 
 // playLoops lets the job loop beside the teams, whose requests ask for their own
 // budgets.
-func playLoops(seed uint64, o *Outcome, labelled bool) (*looped, *tally) {
+func playLoops(seed uint64, o *Outcome, labelled bool, loops int) (*looped, *tally) {
 	w := newWorld(seed)
 	l := &looped{
 		world: w, labelled: labelled, model: o.watch(provider.NewMinute(quotaTokens), 2*time.Second, quotaLength),
 		cluster: authority.New(w.Stage, 3, &logv1.ApplyLimits{RetryBudgets: []*logv1.RetryBudget{authority.Budget()}}),
 	}
-	for i := range batchLoops {
+	for i := range loops {
 		w.At(nil, 0, func() { l.work(i, 0) })
 	}
 	people := &tally{}
@@ -87,19 +87,21 @@ func (g *guarded) Ask(now time.Duration, call provider.Call) provider.Answer {
 }
 
 func budgeted(seed uint64, o *Outcome) {
-	l, people := playLoops(seed, o, true)
+	l, people := playLoops(seed, o, true, batchLoops)
 	refused := l.attempts - l.admitted
-	o.within(BatchMinute, float64(l.attempts)/quotaLength.Minutes(), -open, 200)
+	o.within(BatchMinute, float64(l.attempts)/quotaLength.Minutes(), -open, 100)
 	o.within(BatchRefused, float64(refused), 80, 140)
 	o.show(BatchRefusedPart, l.refused())
-	o.within(LegitRefused, people.refused(), 2.4, 4)
+	o.within(LegitRefused, people.refused(), 2.4, 3.9)
 	o.within(RetriesStop, (l.lastRetry - l.firstNo).Seconds(), 0, 1.5)
 	o.within(LocalRefusals, float64(l.refusals)/quotaLength.Minutes(), 11_000, 19_000)
 	// Who does not say that it retries is not seen: exactly as before.
 	silent, before := &Outcome{}, &Outcome{}
-	blind, blindPeople := playLoops(seed, silent, false)
+	blind, blindPeople := playLoops(seed, silent, false, batchLoops)
 	peak(seed, before)
 	was, _ := before.Figure(LegitRefused)
 	o.within(SilentRefused, blindPeople.refused(), was.Value-1, was.Value+1)
+	_, twenty := playLoops(seed, &Outcome{}, false, 20)
+	o.within(SilentTwenty, twenty.refused(), 29.5, 34.5)
 	o.within(SilentMinute, float64(blind.attempts)/quotaLength.Minutes(), 11_000*0.97, 11_000*1.03)
 }

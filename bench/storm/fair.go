@@ -106,12 +106,12 @@ func fair(seed uint64, o *Outcome) {
 		})
 	}
 	w.until(quotaLength)
-	o.within(BatchMinute, float64(served)/quotaLength.Minutes(), 680, 715)
+	o.within(BatchMinute, float64(served)/quotaLength.Minutes(), 688, 708)
 	o.exactly(ProviderNo, provided.attempts-provided.admitted, 0)
 	o.within(LegitRefused, 100*ratio(turned, came), 0, 0.5)
 	o.show(LegitP50, quantile(waits, 0.5).Seconds())
-	o.within(LegitP99, quantile(waits, 0.99).Seconds(), 0, 2)
-	o.within(PoliteRefused, polite(seed), 27, 35)
+	o.within(LegitP99, quantile(waits, 0.99).Seconds(), 0, 0.25)
+	o.within(PoliteRefused, polite(seed), 28.5, 33.5)
 }
 
 // counted is a model that counts.

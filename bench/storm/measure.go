@@ -28,7 +28,15 @@ const (
 	ProviderNo     Measure = "refused_by_provider"
 	FirstSecond    Measure = "first_second"
 	ETAOff         Measure = "eta_off_percent"
-	BacklogChance  Measure = "backlog_minutes_by_chance"
+	BacklogChance  Measure = "backlog_off_reckoned_minutes"
+	EvenTime       Measure = "backlog_even_minutes"
+	EvenP99        Measure = "live_wait_p99_even_s"
+	SlowTime       Measure = "backlog_ramp_minutes"
+	EightMax       Measure = "live_wait_max_reserve_8_s"
+	EightTime      Measure = "backlog_reserve_8_minutes"
+	SecondKeptNo   Measure = "refused_second_bucket_reserve_5"
+	EstimatedInput Measure = "input_tokens_per_minute_sizes_not_said"
+	EstimatedNo    Measure = "refused_sizes_not_said"
 	ReserveNoneP50 Measure = "live_wait_p50_reserve_0_s"
 	ReserveNone    Measure = "live_wait_p99_reserve_0_s"
 	ReserveTwo     Measure = "live_wait_p99_reserve_2_s"
@@ -58,6 +66,7 @@ const (
 	RedAfter         Measure = "over_budget_said_after_s"
 	RetriesStop      Measure = "retries_stop_s"
 	LocalRefusals    Measure = "local_refusals_per_minute"
+	SilentTwenty     Measure = "legit_refused_unlabelled_20_workers_percent"
 	SilentRefused    Measure = "legit_refused_unlabelled_percent"
 	SilentMinute     Measure = "batch_per_minute_unlabelled"
 
@@ -76,6 +85,8 @@ const (
 	FastFailed      Measure = "fast_failed"
 	SlippedThrough  Measure = "attempts_past_the_circuit"
 	CheckedAttempts Measure = "attempts_circuit_checked_twice"
+	CheckedDone     Measure = "done_circuit_checked_twice"
+	Successes       Measure = "attempts_admitted"
 )
 
 // names are how figures are called for people.
@@ -94,7 +105,7 @@ var names = map[Measure]struct{ name, unit string }{
 	LiveP50:        {"live tasks wait, p50", "s"},
 	LiveP99:        {"live tasks wait, p99", "s"},
 	LiveMax:        {"live tasks wait, longest", "s"},
-	BacklogTime:    {"backlog done after, live tasks at equal distances", "min"},
+	BacklogTime:    {"backlog done after", "min"},
 	BacklogRate:    {"backlog tasks a minute", ""},
 	InputMean:      {"input tokens a minute", ""},
 	InputPart:      {"of the provider's input limit", "%"},
@@ -103,7 +114,15 @@ var names = map[Measure]struct{ name, unit string }{
 	ProviderNo:     {"calls refused by the provider", ""},
 	FirstSecond:    {"calls at the provider in the first second", ""},
 	ETAOff:         {"first estimate of a wait is off by, median", "%"},
-	BacklogChance:  {"the same with live tasks by chance, mean", "min"},
+	BacklogChance:  {"later than reckoned from the live tasks that chance brought", "min"},
+	EvenTime:       {"backlog done after, live tasks at equal distances, nothing kept", "min"},
+	EvenP99:        {"live tasks wait, p99, at equal distances, nothing kept", "s"},
+	SlowTime:       {"backlog done after, its rate rising for 10 minutes", "min"},
+	EightMax:       {"live tasks wait, longest, 8 of 10 kept", "s"},
+	EightTime:      {"backlog done after, 8 of 10 kept", "min"},
+	SecondKeptNo:   {"the same with 5 of 10 kept for live tasks", ""},
+	EstimatedInput: {"the same where nobody says what they were", ""},
+	EstimatedNo:    {"refused by the provider then", ""},
 	ReserveNoneP50: {"live tasks wait, p50, nothing kept for them", "s"},
 	ReserveNone:    {"live tasks wait, p99, nothing kept for them", "s"},
 	ReserveTwo:     {"live tasks wait, p99, 2 of 10 kept", "s"},
@@ -133,6 +152,7 @@ var names = map[Measure]struct{ name, unit string }{
 	RedAfter:         {"above a fifth, said after", "s"},
 	RetriesStop:      {"batch retries end, after the first refusal", "s"},
 	LocalRefusals:    {"refused by the gateways themselves a minute", ""},
+	SilentTwenty:     {"the same with 20 workers", "%"},
 	SilentRefused:    {"other teams' requests refused, retries not labelled", "%"},
 	SilentMinute:     {"batch requests a minute, retries not labelled", ""},
 
@@ -151,6 +171,8 @@ var names = map[Measure]struct{ name, unit string }{
 	FastFailed:      {"failed at an open circuit", ""},
 	SlippedThrough:  {"attempts past an open circuit", ""},
 	CheckedAttempts: {"attempts, circuit looked at after the wait too", ""},
+	CheckedDone:     {"jobs executed then", ""},
+	Successes:       {"attempts admitted by the provider", ""},
 
 	"admitted_10": {"a bucket of 10 admits at once", ""},
 	"held_10":     {"and holds", ""},

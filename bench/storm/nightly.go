@@ -123,7 +123,7 @@ func sustained(seed uint64, o *Outcome) {
 	o.show(Attempts, float64(workers.attempts))
 	o.show(Done, float64(workers.admitted))
 	o.within(PerDone, workers.perDone(), 50, open)
-	o.within(RefusedPart, workers.refused(), 97, 100)
+	o.within(RefusedPart, workers.refused(), 97.5, 99)
 	o.within(LivePart, live, -open, 75)
 	o.show(HerdNow, Herd(workers.retries))
 	workers, live = play(provider.NewBuckets(limits, provider.Options{Capacity: time.Second}))

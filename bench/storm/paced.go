@@ -15,12 +15,15 @@ const (
 	// pace is what of the provider's limits is handed out, in hundredths of a
 	// percent: the margin of a quarter.
 	pace = 7500
+	// paceTasks is that in tasks a minute.
+	paceTasks = 120
 	// burstTasks is the limit's burst, in tasks.
 	burstTasks = 10
 	// extraMost is what is waited beyond a provider's hint, at most.
 	extraMost = 2 * time.Second
 
 	nightlyLimit = "provider"
+	openingLimit = "backfill"
 	liveClass    = "live"
 	batchClass   = "batch"
 )
@@ -33,8 +36,7 @@ type paced struct {
 	world
 	cluster *authority.Authority
 	model   provider.Model
-	// sigma is the spread of the logarithm of a task's real size.
-	sigma float64
+	night   night
 
 	tally
 	// spent are the input tokens of admitted calls.
@@ -46,8 +48,6 @@ type paced struct {
 	// tasks are those of the backfill, backlog those that nobody works on yet.
 	tasks, backlog, done int
 	finished             time.Duration
-	// worst is the worst minute of joined nights.
-	worst float64
 	// etas are what waiters were told at first, over what they then waited.
 	etas []float64
 }
@@ -64,46 +64,69 @@ type night struct {
 	// reserve is how many tasks of the burst are kept for live ones.
 	reserve int64
 	options provider.Options
-	sigma   float64
-	// even: live tasks come at equal distances.
-	even bool
+	// sigma is the spread of the logarithm of a task's real size. estimated: nobody
+	// says what it was.
+	sigma     float64
+	estimated bool
+	// ramp is how long the limit takes to reopen after a refusal.
+	ramp time.Duration
+	// opening is how long the backfill alone takes to come to its rate. 0: it does
+	// not.
+	opening time.Duration
+	// even: live tasks come at equal distances. chance: their number is chance, too.
+	even, chance bool
 }
 
 // nightlyLimits are the provider's, less the margin. All that comes fills what is
 // kept for live tasks first, so that these go before, and what they leave is the
 // backfill's.
-func nightlyLimits(reserve int64) *logv1.Limit {
+func nightlyLimits(n night) []*logv1.Limit {
 	plan := nightly()
 	l := authority.Limit(nightlyLimit,
 		authority.Dimension(provider.Requests, plan.Limits.Requests, time.Minute, 100),
 		authority.Dimension(provider.InputTokens, plan.Limits.Input, time.Minute, burstTasks*plan.Task.Input),
 		authority.Dimension(provider.OutputTokens, plan.Limits.Output, time.Minute, 2*burstTasks*plan.Task.Output),
 	)
-	l.Target = pace
+	l.Target, l.Ramp = pace, int64(n.ramp)
 	l.Classes = []*logv1.Class{
-		{Name: liveClass, Share: 10_000, Burst: reserve * 10_000 / burstTasks},
+		{Name: liveClass, Share: 10_000, Burst: n.reserve * 10_000 / burstTasks},
 		{Name: batchClass},
 	}
-	return l
+	if n.opening == 0 {
+		return []*logv1.Limit{l}
+	}
+	// What live tasks leave of the pace, as a limit of the backfill's own.
+	left, _ := plan.At(paceTasks, n.tasks)
+	opening := authority.Limit(openingLimit,
+		authority.Dimension(provider.Requests, int64(left), time.Minute, burstTasks))
+	opening.Ramp = int64(n.opening)
+	return []*logv1.Limit{l, opening}
 }
 
 func playNight(seed uint64, o *Outcome, n night) *paced {
 	w := newWorld(seed)
 	p := &paced{
-		world: w, sigma: n.sigma, tasks: n.tasks, backlog: n.tasks,
+		world: w, night: n, tasks: n.tasks, backlog: n.tasks,
 		model: provider.NewBuckets(nightly().Limits, n.options),
 	}
 	if o != nil {
 		p.model = o.watch(p.model, time.Second, 5*time.Minute)
 	}
-	p.cluster = authority.New(w.Stage, 3, &logv1.ApplyLimits{Limits: []*logv1.Limit{nightlyLimits(n.reserve)}})
+	p.cluster = authority.New(w.Stage, 3, &logv1.ApplyLimits{Limits: nightlyLimits(n)})
+	if n.opening > 0 {
+		p.cluster.Throttled(openingLimit, "", time.Millisecond)
+	}
 	for range nightlyWorkers {
 		w.At(nil, 0, p.work)
 	}
 	const long = 4 * time.Hour
 	arrivals := w.poisson
-	if n.even {
+	switch {
+	case n.even:
 		arrivals = w.even
+	case !n.chance:
+		_, span := nightly().At(paceTasks, n.tasks)
+		arrivals = func(perMinute float64, end time.Duration, f func()) { w.reckoned(perMinute, span, end, f) }
 	}
 	arrivals(liveMinute, long, func() {
 		came := w.Real()
@@ -149,6 +172,9 @@ func (p *paced) task(class string, attempt int, granted func(at time.Duration), 
 		},
 	}
 	came, eta := p.Real(), time.Duration(0)
+	if class == batchClass && p.night.opening > 0 {
+		op.Charges = append(op.Charges, authority.Charge(openingLimit, "", provider.Requests, 1))
+	}
 	p.cluster.Acquire(&authority.Ask{
 		Operation: op, MaxWait: patience[class],
 		Queued: func(s queue.Status) { eta = s.ETA },
@@ -173,8 +199,8 @@ func (p *paced) task(class string, attempt int, granted func(at time.Duration), 
 // call spends a lease.
 func (p *paced) call(op *logv1.Acquire, again func(), done func(ok bool)) {
 	call := nightly().Task
-	if p.sigma > 0 {
-		call.Input = int64(float64(call.Input) * math.Exp(p.sigma*p.Rand.NormFloat64()))
+	if sigma := p.night.sigma; sigma > 0 {
+		call.Input = int64(float64(call.Input) * math.Exp(sigma*p.Rand.NormFloat64()))
 	}
 	p.attempts++
 	answer := p.model.Ask(p.Real(), call)
@@ -190,6 +216,9 @@ func (p *paced) call(op *logv1.Acquire, again func(), done func(ok bool)) {
 	p.admitted++
 	p.spent = append(p.spent, spent{p.Real(), call.Input})
 	p.At(nil, nightlyTask, func() {
+		if p.night.estimated {
+			call = nightly().Task
+		}
 		p.cluster.Settle(op,
 			authority.Used{Dimension: provider.Requests, Tokens: 1},
 			authority.Used{Dimension: provider.InputTokens, Tokens: call.Input},

@@ -133,8 +133,8 @@ func peak(seed uint64, o *Outcome) {
 	w.until(quotaLength)
 	refused := batch.attempts - batch.admitted
 	o.within(BatchMinute, float64(batch.attempts)/quotaLength.Minutes(), 11_000*0.97, 11_000*1.03)
-	o.within(BatchRefused, float64(refused), 158_900*0.97, 158_900*1.03)
+	o.within(BatchRefused, float64(refused), 158_900*0.985, 158_900*1.015)
 	o.show(BatchRefusedPart, batch.refused())
-	o.within(LegitRefused, people.refused(), 53, 59)
+	o.within(LegitRefused, people.refused(), 53.5, 58.5)
 	o.show(Billed, float64(refused)*prompt)
 }

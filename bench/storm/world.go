@@ -1,6 +1,7 @@
 package storm
 
 import (
+	"math"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/provider"
@@ -39,6 +40,15 @@ func (w world) poisson(perMinute float64, end time.Duration, f func()) {
 		f()
 		w.poisson(perMinute, end, f)
 	})
+}
+
+// reckoned does f as poisson does, and as often as reckoned until span: the moments
+// are chance, their number is not.
+func (w world) reckoned(perMinute float64, span, end time.Duration, f func()) {
+	for range int(math.Round(perMinute * span.Minutes())) {
+		w.At(nil, w.Between(0, span), f)
+	}
+	w.At(nil, span, func() { w.poisson(perMinute, end, f) })
 }
 
 // naive is a client that counts on trying again.

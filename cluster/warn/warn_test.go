@@ -78,6 +78,49 @@ func TestWarnings(t *testing.T) {
 		}
 		expect(t, look(&w, 0, 1000, dips))
 	})
+	t.Run("S1-39", func(t *testing.T) {
+		t.Parallel()
+		var w warn.Watch
+		expect(t, look(&w, 0, 9, constant(20)))
+		expect(t, look(&w, 10, 100, constant(21)), told{10, warn.Over, false})
+	})
+	t.Run("each_crossing_once_and_its_end_once", func(t *testing.T) {
+		t.Parallel()
+		var w warn.Watch
+		storm := func(second int) warn.Standing {
+			if second < 300 {
+				return batch(92)
+			}
+			return batch(0)
+		}
+		expect(t, look(&w, 0, 1000, storm), told{0, warn.Over, false}, told{120, warn.Warning, false},
+			told{310, warn.Over, true}, told{310, warn.Warning, true})
+		if w.Watches("batch-scorer") {
+			t.Error("is watched although all is over")
+		}
+		expect(t, look(&w, 1001, 1001, constant(92)), told{1001, warn.Over, false})
+	})
+	t.Run("hovering_is_one_incident", func(t *testing.T) {
+		t.Parallel()
+		var w warn.Watch
+		hover := func(second int) warn.Standing { return batch(20 + int64(second%2)) }
+		expect(t, look(&w, 0, 1000, hover), told{1, warn.Over, false}, told{120, warn.Warning, false})
+	})
+	t.Run("clients_apart", func(t *testing.T) {
+		t.Parallel()
+		var w warn.Watch
+		w.See(0, batch(30))
+		other := batch(30)
+		other.Client = "other"
+		if got := w.See(time.Second, other); len(got) != 1 || got[0].Client != "other" {
+			t.Errorf("%v, want that of the other", got)
+		}
+	})
+}
+
+// TestTheMoment: what is seen a commit late at both ends is decided to the moment.
+func TestTheMoment(t *testing.T) {
+	t.Parallel()
 	t.Run("S1-41_to_the_moment", func(t *testing.T) {
 		t.Parallel()
 		for _, row := range []struct {
@@ -107,50 +150,13 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 	})
-	t.Run("S1-39", func(t *testing.T) {
-		t.Parallel()
-		var w warn.Watch
-		expect(t, look(&w, 0, 9, constant(20)))
-		expect(t, look(&w, 10, 100, constant(21)), told{10, warn.Over, false})
-	})
-	t.Run("each_crossing_once_and_its_end_once", func(t *testing.T) {
-		t.Parallel()
-		var w warn.Watch
-		storm := func(second int) warn.Standing {
-			if second < 300 {
-				return batch(92)
-			}
-			return batch(0)
-		}
-		expect(t, look(&w, 0, 1000, storm), told{0, warn.Over, false}, told{120, warn.Warning, false},
-			told{310, warn.Over, true}, told{310, warn.Warning, true})
-		if w.Watches("batch-scorer") {
-			t.Error("is watched although all is over")
-		}
-		expect(t, look(&w, 1001, 1001, constant(92)), told{1001, warn.Over, false})
-	})
-	t.Run("hovering_is_one_incident", func(t *testing.T) {
-		t.Parallel()
-		var w warn.Watch
-		hover := func(second int) warn.Standing { return batch(20 + int64(second%2)) }
-		expect(t, look(&w, 0, 1000, hover), told{1, warn.Over, false}, told{120, warn.Warning, false})
-	})
 	t.Run("a_budget_that_goes_warns_of_nobody", func(t *testing.T) {
 		t.Parallel()
 		var w warn.Watch
 		w.See(0, batch(11))
-		if got := w.See(time.Second, warn.Standing{Client: "batch-scorer", Total: 100, Retries: 11}); len(got) != 0 || w.Len() != 0 {
+		got := w.See(time.Second, warn.Standing{Client: "batch-scorer", Total: 100, Retries: 11})
+		if len(got) != 0 || w.Len() != 0 {
 			t.Errorf("%v, and %d watched; want nothing", got, w.Len())
-		}
-	})
-	t.Run("clients_apart", func(t *testing.T) {
-		t.Parallel()
-		var w warn.Watch
-		w.See(0, batch(30))
-		other := batch(30)
-		other.Client = "other"
-		if got := w.See(time.Second, other); len(got) != 1 || got[0].Client != "other" {
-			t.Errorf("%v, want that of the other", got)
 		}
 	})
 }
