@@ -165,19 +165,18 @@ func (n *Node) watchLeader(stop <-chan struct{}) {
 	defer n.raft.DeregisterObserver(observer)
 	var last raft.ServerID
 	for {
+		// The first look is for a leader that was there before anybody observed.
+		if _, id := n.raft.LeaderWithID(); id != "" && id != last {
+			last = id
+			n.forwarder.LeaderChanged(string(id))
+			n.announcer.nudge()
+			n.leaderEvent(id)
+		}
 		select {
 		case <-stop:
 			return
 		case <-seen:
 		}
-		_, id := n.raft.LeaderWithID()
-		if id == "" || id == last {
-			continue
-		}
-		last = id
-		n.forwarder.LeaderChanged(string(id))
-		n.announcer.nudge()
-		n.leaderEvent(id)
 	}
 }
 

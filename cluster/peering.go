@@ -86,7 +86,7 @@ func (n *Node) openServer() error {
 	n.server = grpc.NewServer(
 		grpc.Creds(peers.Credentials()),
 		grpc.MaxRecvMsgSize(peers.MessageMax), grpc.MaxSendMsgSize(peers.MessageMax),
-		grpc.MaxConcurrentStreams(peerStreamsMax),
+		grpc.MaxConcurrentStreams(peerStreamsMax), grpc.WaitForHandlers(true),
 	)
 	peerv1.RegisterPeerServer(n.server, peerapi.New(peerapi.Config{
 		IsMember: n.isMember, Confirm: n.reads.Confirm, Queues: n.waiting.State,

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/outcome"
@@ -46,6 +47,9 @@ func (n *Node) view(read func(*fsm.Machine, bucket.Instant)) {
 // first. It waits for nothing.
 func (n *Node) Revision() uint64 { return n.fsm.revision.Load() }
 
+// queuesWithin is how long a leader may take to show its queues.
+const queuesWithin = time.Second
+
 // Queues shows what waits at a key of a limit, by class. The queue is the leader's
 // memory: another node asks it, and knows of none where it gets no answer.
 func (n *Node) Queues(ctx context.Context, limit, key string) []queue.ClassState {
@@ -57,6 +61,9 @@ func (n *Node) Queues(ctx context.Context, limit, key string) []queue.ClassState
 	if err != nil {
 		return nil
 	}
+	// The rest of what the caller wants to see is there already.
+	ctx, cancel := context.WithTimeout(ctx, queuesWithin)
+	defer cancel()
 	response, err := client.Queues(ctx, &peerv1.QueuesRequest{Limit: limit, Key: key})
 	if err != nil {
 		n.logger.Debug("queues not shown", "err", err)

@@ -223,45 +223,47 @@ func TestR17LostOrDamagedDirectory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
-				c.SnapshotBytes = 1
-			}})
-			c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
-			snapshotsOf(c, "a")
-			c.Stop("a")
-			identity := filepath.Join(c.Dir("a"), "identity.json")
-			before, err := os.ReadFile(identity)
-			if err := errors.Join(err, damage(c)); err != nil {
-				t.Fatal(err)
-			}
-			_, err = cluster.Open(t.Context(), c.Config("a"))
-			if !errors.Is(err, cluster.ErrProtected) || strings.Contains(err.Error(), "\n") {
-				t.Errorf("got %v, want one line: %v", err, cluster.ErrProtected)
-			}
-			after, err := os.ReadFile(identity)
-			if err != nil || !bytes.Equal(before, after) {
-				t.Errorf("the identity became %s, %v", after, err)
-			}
+			inBubbleOf(t, 1, func(c *cluster.Config) { c.SnapshotBytes = 1 }, func(b bubble) { testDamaged(b, damage) })
 		})
+	}
+}
+
+func testDamaged(b bubble, damage func(*clustertest.Cluster) error) {
+	t, c := b.T, b.Cluster
+	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+	snapshotsOf(c, "a")
+	c.Stop("a")
+	identity := filepath.Join(c.Dir("a"), "identity.json")
+	before, err := os.ReadFile(identity)
+	if err := errors.Join(err, damage(c)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = cluster.Open(t.Context(), c.Config("a"))
+	if !errors.Is(err, cluster.ErrProtected) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("got %v, want one line: %v", err, cluster.ErrProtected)
+	}
+	after, err := os.ReadFile(identity)
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the identity became %s, %v", after, err)
 	}
 }
 
 func TestR23SnapshotsAreTight(t *testing.T) {
 	t.Parallel()
-	c := clustertest.New(t, 1, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
-		c.SnapshotBytes = 1
-	}})
-	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
-	found := snapshotsOf(c, "a")
-	for path := found[0]; path != filepath.Dir(c.Dir("a")); path = filepath.Dir(path) {
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
+	inBubbleOf(t, 1, func(c *cluster.Config) { c.SnapshotBytes = 1 }, func(b bubble) {
+		t, c := b.T, b.Cluster
+		c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1))
+		found := snapshotsOf(c, "a")
+		for path := found[0]; path != filepath.Dir(c.Dir("a")); path = filepath.Dir(path) {
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("%s has mode %04o", path, info.Mode().Perm())
+			}
 		}
-		if info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s has mode %04o", path, info.Mode().Perm())
-		}
-	}
+	})
 }
 
 // A full disk is answered as such, before anything is written; the node goes on
@@ -330,7 +332,7 @@ func TestMetricsAreRegistered(t *testing.T) {
 		"quorlease_decisions_total", "quorlease_decision_seconds", "quorlease_log_entries_total",
 		"quorlease_entry_operations", "quorlease_apply_seconds", "quorlease_commit_seconds", "quorlease_has_quorum",
 		"quorlease_is_leader", "quorlease_buckets", "quorlease_leases", "quorlease_follower_lag_entries",
-		"quorlease_disk_free_bytes", "quorlease_raft_commitTime", "quorlease_raft_boltdb_storeLogs",
+		"quorlease_disk_free_bytes", "quorlease_peers_refused_total", "quorlease_raft_commitTime", "quorlease_raft_boltdb_storeLogs",
 	} {
 		if !names[want] {
 			t.Errorf("%s is missing", want)

@@ -149,6 +149,8 @@ func (n *Node) addGauges() {
 	n.metrics.Queues(n.waiting.Depths)
 	n.metrics.Gauge("quorlease_follower_lag_entries",
 		"At the leader, how many entries the slowest member that answers is behind.", n.lag)
+	n.metrics.Counter("quorlease_peers_refused_total",
+		"Connections to the peer port that were turned away: strangers, other clusters, too many.", n.listener.Refused)
 	n.metrics.Gauge("quorlease_disk_free_bytes", "Free space on the disk of the data directory.", func() float64 {
 		return float64(n.space.Last().Free)
 	})
