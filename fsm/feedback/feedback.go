@@ -11,6 +11,7 @@
 package feedback
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -41,22 +42,24 @@ func (b *Book) Apply(op *logv1.Feedback) (*logv1.Result, error) {
 	}
 	answer := &logv1.FeedbackResult{Signals: make([]*logv1.Controlled, len(limits))}
 	for i, s := range op.GetSignals() {
-		answer.Signals[i] = b.apply(limits[i], op.GetClient(), s)
+		answer.Signals[i] = b.apply(limits[i], op, s)
 	}
 	return &logv1.Result{Kind: &logv1.Result_Feedback{Feedback: answer}}, nil
 }
 
 // apply takes over one signal. lim is nil where it speaks of what there is not.
-func (b *Book) apply(lim *state.Limit, client string, s *logv1.Signal) *logv1.Controlled {
+func (b *Book) apply(lim *state.Limit, op *logv1.Feedback, s *logv1.Signal) *logv1.Controlled {
 	if lim == nil {
 		return &logv1.Controlled{Gone: true}
 	}
 	k := b.state.FindKey(lim.ID, s.GetKey())
 	if k == nil {
-		if b.state.NoRoom(lim) != "" {
+		// Who names no client is known by its credential, as in an acquire.
+		maker := cmp.Or(op.GetClient(), op.GetOwner())
+		if b.state.NoRoom(lim) != "" || lim.TooMany(maker, 1) {
 			return &logv1.Controlled{Gone: true}
 		}
-		k = b.state.AddKey(lim, s.GetKey())
+		k = b.state.AddKeyFor(lim, s.GetKey(), maker)
 	}
 	k = b.live(lim, k)
 	now := b.state.Now
@@ -73,7 +76,7 @@ func (b *Book) apply(lim *state.Limit, client string, s *logv1.Signal) *logv1.Co
 	b.lower(lim, k, s, empty)
 	if next != was {
 		if !was.Blocked {
-			next.Reason, next.Client = s.GetReason(), client
+			next.Reason, next.Client = s.GetReason(), op.GetClient()
 		}
 		b.state.SetControl(k, next)
 		b.tell(lim, fresh, &was, &next)
