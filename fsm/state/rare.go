@@ -75,8 +75,9 @@ func (l *Limit) TooMany(maker string, more int) bool {
 	return most > 0 && maker != "" && int64(len(l.made[maker])+more) > most
 }
 
-// searchMost bounds the keys that are looked at for a hint.
-const searchMost = 1024
+// searchMost bounds the keys that are looked at for a hint: a flood of denials must not
+// hold everybody up.
+const searchMost = 128
 
 // FirstDueOf is when the first key that somebody brought into being may be dropped;
 // lineage.Never where none will be, or where there are too many to look.
@@ -88,7 +89,12 @@ func (s *State) FirstDueOf(lim *Limit, maker string) bucket.Instant {
 	// The order does not matter: the earliest counts.
 	for name := range made {
 		k := s.FindKey(lim.ID, name)
-		first = min(first, lim.Due(k.due(lim.At(k.Passed))))
+		at := bucket.Instant(lim.keys.At(k))
+		if k.touched {
+			// Its place is that of before the entry.
+			at = k.due(lim.At(k.Passed))
+		}
+		first = min(first, lim.Due(at))
 	}
 	return first
 }

@@ -84,6 +84,9 @@ func (q *Queue[P]) Remove(record P) {
 	q.shrink()
 }
 
+// At is when a record is due that is in the queue.
+func (q *Queue[P]) At(record P) int64 { return q.nodes[q.check(record)].at }
+
 // Renew puts a copy of a record into its place.
 func (q *Queue[P]) Renew(record P) {
 	if i := *record.Place(); i != 0 {
