@@ -25,6 +25,22 @@ func (p *place) lane(class string) *lane {
 	return nil
 }
 
+// configure takes over the terms of its limit. What was known of parts that are full
+// holds for parts as they were.
+func (p *place) configure(terms *Terms) {
+	before := p.dimensions
+	p.terms, p.dimensions = terms, terms.dimensions(p.at.Key)
+	same := slices.EqualFunc(before, p.dimensions, func(a, b Dimension) bool {
+		return a.Name == b.Name && a.Tokens == b.Tokens && a.Per == b.Per && slices.Equal(a.Parts, b.Parts)
+	})
+	for _, l := range p.lanes {
+		l.turns.reweigh(terms)
+		if !same {
+			clear(l.full)
+		}
+	}
+}
+
 // sums are tokens by dimension. There are few.
 type sums []Cost
 

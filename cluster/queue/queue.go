@@ -123,8 +123,7 @@ var noTerms = &Terms{}
 func (q *Queue) Configure(now time.Duration, limits map[string]*Terms) {
 	q.terms = limits
 	for at, p := range q.places {
-		p.terms = q.termsOf(at.Limit)
-		p.dimensions = p.terms.dimensions(at.Key)
+		p.configure(q.termsOf(at.Limit))
 		q.wake(now, p)
 	}
 }

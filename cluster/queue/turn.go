@@ -167,6 +167,16 @@ func (t *turns) add(w *Waiter, weight int64) {
 	t.enter(c, func() { c.insert(w) })
 }
 
+// reweigh takes over weights, also of clients that wait all the time. What they have
+// had counts as it did.
+func (t *turns) reweigh(terms *Terms) {
+	t.weight = 0
+	for _, c := range t.active.list {
+		c.weight = terms.weight(c.name)
+		t.weight += c.weight
+	}
+}
+
 // enter changes the waiters of c, which has at least one afterwards.
 func (t *turns) enter(c *client, change func()) {
 	if t.active.has(c) {
