@@ -24,8 +24,13 @@ type bubble struct {
 // inBubble runs three nodes in virtual time.
 func inBubble(t *testing.T, configure func(*cluster.Config), test func(bubble)) {
 	t.Helper()
+	inBubbleOf(t, 3, configure, test)
+}
+
+func inBubbleOf(t *testing.T, count int, configure func(*cluster.Config), test func(bubble)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		test(bubble{t, clustertest.New(t, 3, clustertest.Options{
+		test(bubble{t, clustertest.New(t, count, clustertest.Options{
 			InMemory: true,
 			Configure: func(_ string, c *cluster.Config) {
 				if configure != nil {
@@ -104,7 +109,7 @@ func TestA19LeaderChanges(t *testing.T) {
 		inBubble(t, nil, func(b bubble) {
 			t, c := b.T, b.Cluster
 			start, before := time.Now(), c.RequireSameState()
-			pass(3 * time.Minute)
+			pass(time.Minute)
 			depose(c)
 			pass(2 * time.Second)
 			after := c.RequireSameState()
@@ -135,7 +140,7 @@ func TestG1UnderPartitions(t *testing.T) {
 			for range 40 {
 				for _, name := range c.Names() {
 					op := clustertest.Track("gpt", 1)
-					ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+					ctx, cancel := context.WithTimeout(t.Context(), 40*time.Millisecond)
 					r, err := c.Node(name).Acquire(ctx, op, 0)
 					cancel()
 					if err == nil && r.GetGranted() {
@@ -356,7 +361,7 @@ func TestR11PreVote(t *testing.T) {
 		leader, follower := c.Leader(), c.Followers()[0]
 		term := c.Node(leader).Status().Term
 		c.Isolate(follower)
-		pass(30 * time.Second)
+		pass(10 * time.Second)
 		c.Heal()
 		pass(5 * time.Second)
 		c.RequireSameState()

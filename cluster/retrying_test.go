@@ -34,7 +34,7 @@ func TestG12RetryBudget(t *testing.T) {
 			Limits: []*logv1.Limit{clustertest.Rate("gpt", 1_000_000, time.Second, 1_000_000)},
 			RetryBudgets: []*logv1.RetryBudget{{
 				Name: "default", Client: "*", MaxRetries: 3, MaxFraction: 2000, MinRequests: 50,
-				Window: int64(2 * time.Minute), RetryAfter: int64(time.Minute),
+				Window: int64(time.Minute), RetryAfter: int64(time.Minute),
 			}},
 		}); err != nil {
 			t.Fatal(err)
@@ -60,7 +60,7 @@ func TestG12RetryBudget(t *testing.T) {
 			case logv1.Reason_REASON_RETRY_BUDGET:
 				if d.GetRetryAfter() == int64(time.Minute) {
 					budget++
-					if left := time.Duration(d.GetFreesIn()); left <= 0 || left > 2*time.Minute {
+					if left := time.Duration(d.GetFreesIn()); left <= 0 || left > time.Minute {
 						t.Fatalf("frees in %s", left)
 					}
 				} else if d.GetRetryAfter() != int64(200*time.Millisecond) {
@@ -91,7 +91,7 @@ func TestG12RetryBudget(t *testing.T) {
 			}
 		}
 		// Nothing has to be restarted for it.
-		pass(150 * time.Second)
+		pass(75 * time.Second)
 		if d := attempt(t, c, "c", "batch", 1); d.GetReason() != 0 {
 			t.Errorf("after the window: %v", d)
 		}

@@ -192,34 +192,35 @@ func TestCrashes(t *testing.T) {
 // and the same state with it.
 func TestCatchUpBySnapshot(t *testing.T) {
 	t.Parallel()
-	c := clustertest.New(t, 3, clustertest.Options{Configure: func(_ string, c *cluster.Config) {
-		c.TrailingLogs, c.SnapshotBytes = 10, 1
-	}})
-	c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1000))
-	away := c.Followers()[0]
-	c.Crash(away)
-	lease := clustertest.Track("gpt", 5)
-	c.Decide(c.Leader(), lease)
-	for range 100 {
-		c.Decide(c.Leader(), clustertest.Acquire("gpt", 1))
-	}
-	leader := c.Node(c.Leader())
-	c.Eventually("a log that begins late", func() error {
-		if first := leader.FirstIndex(); first < 50 {
-			return fmt.Errorf("it begins at %d", first)
+	few := func(c *cluster.Config) { c.TrailingLogs, c.SnapshotBytes = 10, 1 }
+	inBubble(t, few, func(b bubble) {
+		t, c := b.T, b.Cluster
+		c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1000))
+		away := c.Followers()[0]
+		c.Crash(away)
+		lease := clustertest.Track("gpt", 5)
+		c.Decide(c.Leader(), lease)
+		for range 100 {
+			c.Decide(c.Leader(), clustertest.Acquire("gpt", 1))
 		}
-		return nil
+		leader := c.Node(c.Leader())
+		c.Eventually("a log that begins late", func() error {
+			if first := leader.FirstIndex(); first < 50 {
+				return fmt.Errorf("it begins at %d", first)
+			}
+			return nil
+		})
+		c.Restart(away)
+		c.RequireSameState()
+		// An acquire that was asked again in an election may have been charged twice.
+		if r := c.Decide(away, lease); !r.GetRepeated() || r.GetRemaining()[0].GetTokens() > 895 {
+			t.Fatalf("got %v", r)
+		}
+		// What was sent is as good as its own.
+		c.Stop(away)
+		c.Restart(away)
+		c.RequireSameState()
 	})
-	c.Restart(away)
-	c.RequireSameState()
-	// An acquire that was asked again in an election may have been charged twice.
-	if r := c.Decide(away, lease); !r.GetRepeated() || r.GetRemaining()[0].GetTokens() > 895 {
-		t.Fatalf("got %v", r)
-	}
-	// What was sent is as good as its own.
-	c.Stop(away)
-	c.Restart(away)
-	c.RequireSameState()
 }
 
 // A member that was removed stops, and says so; it does not come back with the
