@@ -69,7 +69,7 @@ soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is to
 
 SEEDS ?= 500
 sim: ## Simulations: SEEDS of them (default 500), or one with its trace: make sim SEED=17 (TRAP=T5: with a known mistake)
-	tools/check.sh sim $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(if $(TRAP),-trap $(TRAP))
+	tools/check.sh sim $(if $(SEED),-seed $(SEED),-first $(or $(FIRST),0) -seeds $(SEEDS)) $(if $(TRAP),-trap $(TRAP))
 
 sim-long: ## Simulations for a night: 20,000 seeds, other ones each day
 	tools/check.sh sim -first $(or $(FIRST),$(shell date +%Y%m%d)00000) -seeds $(or $(LONG),20000)

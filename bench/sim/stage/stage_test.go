@@ -1,6 +1,7 @@
 package stage_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 	"time"
@@ -23,6 +24,42 @@ func TestOrder(t *testing.T) {
 	}
 	if s.Real() != 10 {
 		t.Errorf("time %d, want 10", s.Real())
+	}
+}
+
+// TestOrderOfMany: what is due at one time happens in the order in which it was asked
+// for, also where it is asked for while others happen.
+func TestOrderOfMany(t *testing.T) {
+	t.Parallel()
+	s := stage.New(1)
+	type one struct {
+		at     time.Duration
+		serial int
+	}
+	var asked int
+	var seen []one
+	var ask func()
+	ask = func() {
+		o := one{s.Real() + s.Between(0, 50), asked}
+		asked++
+		s.At(nil, o.at-s.Real(), func() {
+			seen = append(seen, o)
+			if asked < 5000 {
+				ask()
+				ask()
+			}
+		})
+	}
+	for range 100 {
+		ask()
+	}
+	s.Run(time.Second, never)
+	if len(seen) != asked {
+		t.Errorf("%d happened of %d", len(seen), asked)
+	}
+	inOrder := func(a, b one) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.serial, b.serial)) }
+	if !slices.IsSortedFunc(seen, inOrder) {
+		t.Error("it did not happen in order")
 	}
 }
 
