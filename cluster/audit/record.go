@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/retries"
 )
 
 // Bounds of a line, whatever a client sends (G10).
@@ -80,7 +81,7 @@ func of(op *logv1.Acquire, attempt uint32, result *logv1.AcquireResult) Decision
 	}
 	d.More = max(0, len(charges)-listMost)
 	d.Denials, d.Warnings = d.denials(result.GetDenials()), d.denials(result.GetWarnings())
-	if len(result.GetDenials()) > 0 && decidedHere(result.GetDenials()[0].GetReason()) {
+	if retries.DecidedHere(result) {
 		d.Source = "node"
 	}
 	return d
@@ -97,11 +98,6 @@ func (d *Decision) denials(all []*logv1.Denial) (list []Denial) {
 		})
 	}
 	return list
-}
-
-// decidedHere: the node that was asked refused by its copy of the retry budgets.
-func decidedHere(reason logv1.Reason) bool {
-	return reason == logv1.Reason_REASON_ATTEMPTS || reason == logv1.Reason_REASON_RETRY_BUDGET
 }
 
 // bounded cuts a text at most bytes, between two characters; what it returns does

@@ -1,4 +1,4 @@
-// Package batch packs operations into log entries and hands results back.
+// Package batch packs operations into log entries.
 //
 // It is pure: it starts no goroutine, takes no lock and reads no clock. The
 // caller keeps the queue; a Batch is one entry in the making.
@@ -87,16 +87,3 @@ func (b *Batch[W]) Operations() []*logv1.Operation { return b.operations }
 
 // Waiters returns who waits, by position.
 func (b *Batch[W]) Waiters() []W { return b.waiters }
-
-// Resolve calls answer for every waiter with the result at its position. It
-// calls nobody and returns an error when the numbers differ: an answer must
-// never reach another one's waiter.
-func (b *Batch[W]) Resolve(results []*logv1.Result, answer func(W, *logv1.Result)) error {
-	if len(results) != len(b.waiters) {
-		return fmt.Errorf("resolve entry: %d results for %d operations", len(results), len(b.waiters))
-	}
-	for i, waiter := range b.waiters {
-		answer(waiter, results[i])
-	}
-	return nil
-}

@@ -2,7 +2,6 @@ package batch_test
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -89,25 +88,4 @@ func TestR28EntriesAreBounded(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestResolve(t *testing.T) {
-	t.Parallel()
-	b := &batch.Batch[string]{}
-	for i := range 3 {
-		b.Add(sized(i), size(sized(i)), fmt.Sprint(i))
-	}
-	got := make(map[string]*logv1.Result)
-	results := []*logv1.Result{{}, {}, {}}
-	if err := b.Resolve(results, func(w string, r *logv1.Result) { got[w] = r }); err != nil {
-		t.Fatal(err)
-	}
-	for i, r := range results {
-		if got[fmt.Sprint(i)] != r {
-			t.Errorf("waiter %d got another one's result", i)
-		}
-	}
-	if err := b.Resolve(results[:2], func(string, *logv1.Result) { t.Error("called") }); err == nil {
-		t.Error("two results for three operations were accepted")
-	}
 }

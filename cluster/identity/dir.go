@@ -36,8 +36,7 @@ const (
 // Dir is a data directory that this process owns. It is safe for concurrent
 // use.
 type Dir struct {
-	path  string
-	fresh bool
+	path string
 	// write replaces the identity file; tests make it fail.
 	write func(dir string, content []byte) error
 
@@ -126,11 +125,7 @@ func (d *Dir) draw(name string) error {
 	if err := d.tighten(); err != nil {
 		return err
 	}
-	d.fresh = true
-	if err := d.save(Record{Name: name, Incarnation: randomHex(incarnationLen)}); err != nil {
-		return err
-	}
-	return nil
+	return d.save(Record{Name: name, Incarnation: randomHex(incarnationLen)})
 }
 
 // tighten takes the directory from everybody else: snapshots and logs name
@@ -175,12 +170,6 @@ func (d *Dir) Close() error {
 	d.lock = nil
 	return err
 }
-
-// Path is the data directory.
-func (d *Dir) Path() string { return d.path }
-
-// Fresh reports that this Open drew the identity: the directory was empty.
-func (d *Dir) Fresh() bool { return d.fresh }
 
 // RaftID is the node's id in Raft's configuration.
 func (d *Dir) RaftID() string { return d.Record().RaftID() }

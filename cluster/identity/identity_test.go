@@ -74,8 +74,8 @@ func TestOpen(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "a", "b")
 		d := open(t, path, "n1")
-		if !d.Fresh() || d.Path() != path || CheckRaftID(d.RaftID()) != nil || NameOf(d.RaftID()) != "n1" {
-			t.Errorf("got fresh %v, path %s, raft id %s", d.Fresh(), d.Path(), d.RaftID())
+		if CheckRaftID(d.RaftID()) != nil || NameOf(d.RaftID()) != "n1" {
+			t.Errorf("got raft id %s", d.RaftID())
 		}
 		for name, want := range map[string]os.FileMode{"": 0o700, recordFile: 0o600, lockFile: 0o600} {
 			st, err := os.Stat(filepath.Join(path, name))
@@ -96,8 +96,8 @@ func TestOpen(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := open(t, path, "n1")
-		if again.RaftID() != id || again.Fresh() {
-			t.Errorf("reopened: got %s, fresh %v, want %s", again.RaftID(), again.Fresh(), id)
+		if again.RaftID() != id {
+			t.Errorf("reopened: got %s, want %s", again.RaftID(), id)
 		}
 		if other := open(t, t.TempDir(), "n1"); other.RaftID() == id {
 			t.Errorf("two directories have the same raft id %s", id)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/retries"
 )
 
 // Set is the node's own figures. It counts whether or not anybody
@@ -208,10 +209,10 @@ func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.
 			if first.GetLimit() != "" {
 				limit = first.GetLimit()
 			}
-			if byRetryBudget(first.GetReason()) {
-				source = ""
-			}
 		}
+	}
+	if retries.DecidedHere(result) {
+		source = ""
 	}
 	limit, class := m.labels(limit, op.GetClass())
 	m.decisions.WithLabelValues(limit, class, decision, reason, source).Inc()
@@ -220,11 +221,6 @@ func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.
 		name, _ := m.labels(w.GetLimit(), "")
 		m.warnings.WithLabelValues(name, reasonLabels[w.GetReason()]).Inc()
 	}
-}
-
-// byRetryBudget: the node that was asked decided it, without an entry.
-func byRetryBudget(reason logv1.Reason) bool {
-	return reason == logv1.Reason_REASON_ATTEMPTS || reason == logv1.Reason_REASON_RETRY_BUDGET
 }
 
 // labels are the names as labels: empty where they are not an operator's.

@@ -15,6 +15,7 @@ import (
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/pace"
@@ -80,10 +81,8 @@ func leaseID(op *logv1.Acquire) string {
 // source says where it was decided. A retry budget is decided by the node that
 // was asked, from its replica and its own counts: no entry, no source.
 func source(r *logv1.AcquireResult) quorleasev1.Source {
-	for _, d := range r.GetDenials() {
-		if d.GetReason() == logv1.Reason_REASON_RETRY_BUDGET || d.GetReason() == logv1.Reason_REASON_ATTEMPTS {
-			return quorleasev1.Source_SOURCE_UNSPECIFIED
-		}
+	if retries.DecidedHere(r) {
+		return quorleasev1.Source_SOURCE_UNSPECIFIED
 	}
 	return quorleasev1.Source_CONSENSUS
 }
