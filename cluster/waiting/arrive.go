@@ -72,8 +72,10 @@ func (d *Desk) take(it *door.Item, acquire *logv1.Acquire, a *actions) bool {
 	}
 	if kept := d.keepLocked(now, acquire, nil); kept != nil {
 		if seen := d.look(kept); !seen.final && !seen.result.GetGranted() {
-			a.answer(it, d.spared(now, acquire, kept))
-			return true
+			if denied := d.spared(now, acquire, kept); denied != nil {
+				a.answer(it, denied)
+				return true
+			}
 		}
 		op := &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: kept}}
 		if size, err := batch.Size(op); err == nil {

@@ -14,7 +14,8 @@ import (
 // spared is the answer to an acquire that may not wait, where what it asks for is
 // kept for those who do. The wait is that until it is there beside what they need;
 // where that never is, the one until they will have been served. Nothing is
-// proposed: as long as they wait the answer is the same.
+// proposed: as long as they wait the answer is the same. It is nil where that has changed
+// since the replica was looked at: only an entry grants.
 func (d *Desk) spared(now time.Duration, acquire, kept *logv1.Acquire) *logv1.AcquireResult {
 	// What is kept grows until heads have all that they need.
 	if most := d.keepLocked(queue.Never, acquire, nil); most != nil {
@@ -22,8 +23,11 @@ func (d *Desk) spared(now time.Duration, acquire, kept *logv1.Acquire) *logv1.Ac
 	}
 	var result *logv1.AcquireResult
 	d.config.View(func(m *fsm.Machine, at bucket.Instant) {
-		// It was looked at before: there is no error, and it is denied.
-		result, _ = m.Peek(at, kept)
+		seen, err := m.Peek(at, kept)
+		if err != nil || seen.GetGranted() || !waitable(seen) {
+			return
+		}
+		result = seen
 		for _, one := range result.GetDenials() {
 			i := chargeOf(kept, one)
 			if i < 0 || kept.GetCharges()[i].GetKeep() == 0 {
@@ -35,6 +39,9 @@ func (d *Desk) spared(now time.Duration, acquire, kept *logv1.Acquire) *logv1.Ac
 			one.RetryAfter = d.clears(now, m, at, acquire, i)
 		}
 	})
+	if result == nil {
+		return nil
+	}
 	slices.SortStableFunc(result.GetDenials(), func(a, b *logv1.Denial) int {
 		return cmp.Compare(b.GetRetryAfter(), a.GetRetryAfter())
 	})
