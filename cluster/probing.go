@@ -12,6 +12,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/calendar"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
+	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/probe"
 )
 
@@ -139,12 +140,8 @@ func (n *Node) quorum() Quorum {
 
 // leaderless names why there is nobody to decide.
 func (n *Node) leaderless() error {
-	switch {
-	case n.quorum() == NoQuorum:
+	if n.quorum() == NoQuorum {
 		return ErrNoQuorum
-	case n.prober.View().Voters == 0:
-		return fmt.Errorf("%w: this node is in no cluster yet, its log says what it waits for", ErrNoLeader)
-	default:
-		return fmt.Errorf("%w: an election is under way", ErrNoLeader)
 	}
+	return outcome.Leaderless(n.prober.View().Voters)
 }

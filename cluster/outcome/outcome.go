@@ -45,6 +45,16 @@ var (
 	ErrClosedProposed   = fmt.Errorf("%w: %w", ErrClosed, ErrUnknown)
 )
 
+// Leaderless is ErrNoLeader with its reason: of a node that knows of no voter, that
+// there is no cluster yet.
+func Leaderless(voters int) error {
+	why := "an election is under way"
+	if voters == 0 {
+		why = "this node is in no cluster yet, its log says what it waits for"
+	}
+	return fmt.Errorf("%w: %s", ErrNoLeader, why)
+}
+
 // MayHaveHappened reports whether the operation that ended with err may have
 // been, or may yet be, applied. A nil error means that it was.
 func MayHaveHappened(err error) bool { return err == nil || errors.Is(err, ErrUnknown) }

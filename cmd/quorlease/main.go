@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 	// The zones of quotas, where the system has none.
 	_ "time/tzdata"
 )
@@ -22,8 +23,9 @@ func main() {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), signals...)
-	// After the first signal the default handling is back: a second one ends a
-	// stop that takes too long.
-	context.AfterFunc(ctx, stop)
+	// Some time after the first signal the default handling is back: another one
+	// ends a stop that takes too long. Not at once, because what runs a program for
+	// somebody may send the same wish twice.
+	context.AfterFunc(ctx, func() { time.AfterFunc(time.Second, stop) })
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
