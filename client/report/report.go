@@ -104,10 +104,11 @@ func (r *Reporter) Run(ctx context.Context) {
 	}
 }
 
-// Once reports what waits. It is false where something was not taken.
+// Once reports what waits, and not what comes while it does: that gathers. It is false
+// where something was not taken.
 func (r *Reporter) Once(ctx context.Context) bool {
-	for {
-		accounts, tried := r.machine.Pending(reportMax), r.tries.take()
+	for tried := r.tries.take(); ; tried = nil {
+		accounts := r.machine.Pending(reportMax)
 		if len(accounts) == 0 && tried == nil {
 			return true
 		}
@@ -119,6 +120,9 @@ func (r *Reporter) Once(ctx context.Context) bool {
 			return false
 		}
 		r.machine.Booked(accounts)
+		if len(accounts) < reportMax {
+			return true
+		}
 	}
 }
 
