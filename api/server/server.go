@@ -44,7 +44,8 @@ type Config struct {
 	// answer is unsent, at least 1. Beyond it the session is not read.
 	SessionItemsMax int
 	// SessionBytesMax bounds the memory of all items of all sessions, in bytes, at
-	// least 1 MiB. An item beyond it is answered OVERLOADED.
+	// least 1 MiB. An item beyond it is answered OVERLOADED. Beyond twice as much a
+	// session that has answers to take is not read.
 	SessionBytesMax int64
 	// SessionGrace is how long the slots of a session stay taken when its stream has
 	// ended, so that a client that comes back keeps them; 0 to 1 h.

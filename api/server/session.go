@@ -210,11 +210,14 @@ func (s *session) accept(items *quorleasev1.RequestItems) error {
 	return nil
 }
 
-// room waits until one more item may be open.
+// room waits until one more item may be open. Answers that say that there is no more
+// memory take some too: where they take as much again as there is, nobody is read who
+// has any of his own to take.
 func (s *session) room() error {
 	for {
+		crowded := s.server.itemBytes.Load() > 2*s.server.config.SessionBytesMax
 		s.mu.Lock()
-		full, over := s.open >= s.server.config.SessionItemsMax, s.over
+		full, over := s.open >= s.server.config.SessionItemsMax || crowded && s.open > 0, s.over
 		s.mu.Unlock()
 		switch {
 		case over:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -111,4 +112,47 @@ func TestSessionCancelsWhatTheNodeIsAboutToGet(t *testing.T) {
 	if _, held, cancelled := node.Counts(); cancelled != 1 || held != 0 {
 		t.Errorf("%d times cancelled, %d held", cancelled, held)
 	}
+}
+
+// Items beyond the bound are answered so, and those answers take memory too: a client
+// that reads none of them is not read (G10).
+func TestG10UnreadAnswersAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, s := ended(t, greeting(1))
+		_ = s.receive()
+		s.over = false
+		const most = 1 << 20
+		s.server.config.SessionBytesMax = most
+		one := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{
+			Acquire: &quorleasev1.AcquireRequest{Charges: oneCharge()},
+		}}
+		accepted := make(chan struct{})
+		go func() {
+			defer close(accepted)
+			for s.accept(&quorleasev1.RequestItems{Items: []*quorleasev1.RequestItem{one}}) == nil {
+				one.Seq++
+			}
+		}()
+		synctest.Wait()
+		if held := s.server.itemBytes.Load(); held < most || held > 2*most+4096 {
+			t.Errorf("%d bytes are held, want some more than %d", held, most)
+		}
+		// What is read makes room.
+		before := one.GetSeq()
+		s.mu.Lock()
+		unsent := s.ready
+		s.ready = nil
+		s.mu.Unlock()
+		s.forget(unsent)
+		synctest.Wait()
+		if one.GetSeq() == before {
+			t.Error("nothing more is read")
+		}
+		s.abandon()
+		<-accepted
+		if held := s.server.itemBytes.Load(); held != 0 {
+			t.Errorf("%d bytes are held in the end", held)
+		}
+	})
 }
