@@ -112,6 +112,22 @@ func savedOpen(owner string) *logv1.SnapshotLease {
 	}
 }
 
+// TestSavedLeasesWithoutTheirKeys: an open lease keeps its keys, a limit or key that is
+// not there was never charged.
+func TestSavedLeasesWithoutTheirKeys(t *testing.T) {
+	t.Parallel()
+	r := &restoring{State: New(), shared: make(record.Names)}
+	saved := savedOpen("o")
+	saved.Session, saved.Charges[0].Limit = nil, 7
+	if err := r.addLease(saved); !errors.Is(err, frames.ErrCorrupt) {
+		t.Errorf("an open lease of limit 7: %v, want %v", err, frames.ErrCorrupt)
+	}
+	saved.State, saved.ForgetAt = logv1.LeaseState_LEASE_STATE_SETTLED, 1
+	if err := r.addLease(saved); err != nil {
+		t.Errorf("one that has ended: %v", err)
+	}
+}
+
 // TestSavedChargesThatAreWrong: a charge that was refused took nothing.
 func TestSavedChargesThatAreWrong(t *testing.T) {
 	t.Parallel()
