@@ -76,17 +76,16 @@ func (c *client) nextID(kind string) []byte {
 // with an unsure reply when timeout has passed on the client's clock.
 func (c *client) call(op *logv1.Operation, timeout time.Duration, done func(reply)) {
 	c.world.stats.Requests++
-	over := false
-	once := func(r reply) {
-		if !over {
-			over = true
-			done(r)
+	message := &call{op: op, from: c.host}
+	message.answer = func(r reply) {
+		if first := done; first != nil {
+			done = nil
+			first(r)
 		}
 	}
 	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
-	message := &call{op: op, answer: once, from: c.host}
 	c.world.network.Send(c.host, to.host, func() { to.take(message) })
-	c.world.stage.At(c.host, timeout, func() { once(reply{unsure: true}) })
+	c.world.stage.At(c.host, timeout, func() { message.answer(reply{unsure: true}) })
 }
 
 // forever is more tries than there is time for.

@@ -297,10 +297,13 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 		n.replica.Take(index, &logv1.Entry{Stamp: int64(n.replica.Now()) + 1})
 	}
 	n.lastWall = time.Duration(entry.GetWall())
-	n.world.applied(n, &judge.Committed{
-		Index: index, Term: e.Term, Stamp: e.Note.(*note).stamp, Now: n.replica.Now(), Entry: entry, Results: results,
-		Real: n.world.stage.Real(),
-	})
+	n.world.judge.Hash(n.host.Name, index, n.replica.Hash())
+	if index > n.world.last {
+		n.world.applied(&judge.Committed{
+			Index: index, Term: e.Term, Stamp: e.Note.(*note).stamp, Now: n.replica.Now(), Entry: entry, Results: results,
+			Real: n.world.stage.Real(),
+		})
+	}
 	n.anchor(bucket.Instant(entry.GetStamp()))
 	n.budgets.applied(entry)
 	n.seen(results)

@@ -198,21 +198,16 @@ func (w *World) configure() {
 	})
 }
 
-// applied takes what a node has applied: the first to apply an entry is the word
-// of the log.
-func (w *World) applied(n *node, c *judge.Committed) {
-	w.judge.Hash(n.host.Name, c.Index, n.replica.Hash())
-	if c.Index <= w.last {
-		return
-	}
+// applied takes what a node has applied before all others: that is the word of the
+// log.
+func (w *World) applied(c *judge.Committed) {
 	w.last = c.Index
 	w.stats.Entries++
 	w.stats.Operations += len(c.Results)
 	if c.Stamp.Term != c.Term {
 		w.stats.Stale++
 	}
-	w.stage.Trace("entry %d of term %d by n%d, stamp %v, now %v: %v", c.Index, c.Term, c.Stamp.Node,
-		time.Duration(c.Stamp.Stamp), time.Duration(c.Now), brief{c.Entry, c.Results})
+	w.stage.Trace("%v", (*brief)(c))
 	w.count(c)
 	w.judge.Commit(c)
 	w.witness.See(c)
@@ -240,19 +235,17 @@ func (w *World) count(c *judge.Committed) {
 	}
 }
 
-// brief shows an entry in a line.
-type brief struct {
-	entry   *logv1.Entry
-	results []*logv1.Result
-}
+// brief shows an entry in a few lines.
+type brief judge.Committed
 
-func (b brief) String() string {
-	if len(b.results) == 0 {
-		return "tick"
+func (b *brief) String() string {
+	text := fmt.Sprintf("entry %d of term %d by n%d, stamp %v, now %v: ", b.Index, b.Term, b.Stamp.Node,
+		time.Duration(b.Stamp.Stamp), time.Duration(b.Now))
+	if len(b.Results) == 0 {
+		return text + "tick"
 	}
-	text := ""
-	for i, op := range b.entry.GetOperations() {
-		text += fmt.Sprintf("\n%16s%v -> %v", "", op, b.results[i])
+	for i, op := range b.Entry.GetOperations() {
+		text += fmt.Sprintf("\n%16s%v -> %v", "", op, b.Results[i])
 	}
 	return text
 }
