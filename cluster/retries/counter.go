@@ -200,7 +200,7 @@ func (n *Counter) Decide(at time.Duration, now bucket.Instant, r Request) (Decis
 	c := n.mu.clients[r.Client]
 	if c != nil {
 		if c.window != r.Rule.Window {
-			n.rewindowLocked(at, now, c, r.Rule.Window)
+			n.rewindowLocked(c, Hold{now: now, at: at}, r)
 		}
 		n.slideLocked(at, c)
 	}
@@ -325,7 +325,7 @@ func (n *Counter) Note(at time.Duration, now bucket.Instant, r Request, a Tried)
 	}
 	if c != nil {
 		if c.window != r.Rule.Window {
-			n.rewindowLocked(at, now, c, r.Rule.Window)
+			n.rewindowLocked(c, Hold{now: now, at: at}, r)
 		}
 		n.slideLocked(at, c)
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/tally"
 	"github.com/quorlease/quorlease/fsm/window"
 )
@@ -73,14 +72,15 @@ func (n *Counter) forgetLocked(c *client) {
 }
 
 // rewindowLocked numbers the slices anew when the length of the client's window
-// has changed: what is not applied moves to the present. It may count for a
-// little too long, never too short.
-func (n *Counter) rewindowLocked(at time.Duration, now bucket.Instant, c *client, to time.Duration) {
+// has changed: what is not applied moves to the present, on top of what the replica has
+// there by now of this process. It may count for a little too long, never too short.
+func (n *Counter) rewindowLocked(c *client, h Hold, r Request) {
 	left := c.kept
 	n.mu.room -= len(c.slots)
-	c.slots, c.window = nil, to
+	c.slots, c.window = nil, r.Rule.Window
 	if left == (tally.Count{}) {
 		return
 	}
-	n.openLocked(c, Hold{now: now, at: at}, nil).own = left
+	s := n.openLocked(c, h, r.Replica)
+	s.own = s.own.Plus(left)
 }
