@@ -332,7 +332,8 @@ func TestMetricsAreRegistered(t *testing.T) {
 		"quorlease_decisions_total", "quorlease_decision_seconds", "quorlease_log_entries_total",
 		"quorlease_entry_operations", "quorlease_apply_seconds", "quorlease_commit_seconds", "quorlease_has_quorum",
 		"quorlease_is_leader", "quorlease_buckets", "quorlease_leases", "quorlease_follower_lag_entries",
-		"quorlease_disk_free_bytes", "quorlease_peers_refused_total", "quorlease_raft_commitTime", "quorlease_raft_boltdb_storeLogs",
+		"quorlease_disk_free_bytes", "quorlease_peers_refused_total",
+		"quorlease_raft_commitTime", "quorlease_raft_boltdb_storeLogs",
 	} {
 		if !names[want] {
 			t.Errorf("%s is missing", want)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"io"
 	"testing"
 
@@ -30,7 +31,7 @@ func TestG10BrokenStreamsLeaveNothing(t *testing.T) {
 	codec := decode.New()
 	s := &identifiedStream{ServerStream: &breaking{codec: codec}, codec: codec}
 	v := &quorleasev1.EventsWatchRequest{}
-	if err := s.RecvMsg(v); err != io.ErrUnexpectedEOF {
+	if err := s.RecvMsg(v); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("got %v, want what the stream said", err)
 	}
 	if err := codec.Decoded(v); err != nil {

@@ -64,12 +64,11 @@ func New(c Config) *Forwarder { return &Forwarder{config: c} }
 // Enqueue takes an item for the leader that Raft knows, and returns false where
 // it knows none but this node.
 func (f *Forwarder) Enqueue(it *door.Item) bool {
-	id, address := f.config.Leader()
-	if id == "" {
-		return false
-	}
 	f.mu.Lock()
-	if f.mu.closed {
+	// Asked under the lock: who has heard of the old leader must not give up the stream to
+	// the new one.
+	id, address := f.config.Leader()
+	if id == "" || f.mu.closed {
 		f.mu.Unlock()
 		return false
 	}
