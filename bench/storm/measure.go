@@ -36,6 +36,11 @@ const (
 	EightTime      Measure = "backlog_reserve_8_minutes"
 	SecondKeptNo   Measure = "refused_second_bucket_reserve_5"
 	EstimatedInput Measure = "input_tokens_per_minute_sizes_not_said"
+	GatewayHeld    Measure = "leases_of_dead_gateway"
+	DoneAgain      Measure = "calls_made_again"
+	SpentTwice     Measure = "leases_spent_twice"
+	StallMax       Measure = "live_wait_max_election_s"
+	DivergedNodes  Measure = "nodes_in_another_state"
 	EstimatedNo    Measure = "refused_sizes_not_said"
 	ReserveNoneP50 Measure = "live_wait_p50_reserve_0_s"
 	ReserveNone    Measure = "live_wait_p99_reserve_0_s"
@@ -122,6 +127,11 @@ var names = map[Measure]struct{ name, unit string }{
 	EightTime:      {"backlog done after, 8 of 10 kept", "min"},
 	SecondKeptNo:   {"the same with 5 of 10 kept for live tasks", ""},
 	EstimatedInput: {"the same where nobody says what they were", ""},
+	GatewayHeld:    {"leases that the dead gateway held", ""},
+	DoneAgain:      {"calls that had to be made again", ""},
+	SpentTwice:     {"leases spent twice", ""},
+	StallMax:       {"live tasks wait, longest, while nobody leads", "s"},
+	DivergedNodes:  {"nodes in another state than the leader", ""},
 	EstimatedNo:    {"refused by the provider then", ""},
 	ReserveNoneP50: {"live tasks wait, p50, nothing kept for them", "s"},
 	ReserveNone:    {"live tasks wait, p99, nothing kept for them", "s"},

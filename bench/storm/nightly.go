@@ -33,6 +33,13 @@ func nightlyStorms() []Scenario {
 			run:   nightAfter,
 		},
 		{
+			Slug: "s3-faults", Title: "the night after, and a leader, a follower's network and a gateway fail",
+			Text: "The leader dies when a quarter is over, with an entry on its way and all workers in its queue; later a " +
+				"follower is cut off for ten minutes, and the backfill's gateway dies with all leases that it holds.",
+			Twins: []string{"s3-after"},
+			run:   nightFaults,
+		},
+		{
 			Slug: "s3-demo", Title: "a burst of 25 at two a second, by the size of the bucket",
 			Text: "What is held waits in the queue and leaves it as tokens come.",
 			run:  demo,

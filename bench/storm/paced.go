@@ -43,11 +43,17 @@ type paced struct {
 	spent []spent
 	// live are the waits of live tasks, from coming to being granted.
 	live []time.Duration
+	// came are the moments at which they came.
+	came []time.Duration
 	// liveEnded of them are no longer under way, liveDone were served.
 	liveEnded, liveDone int
 	// tasks are those of the backfill, backlog those that nobody works on yet.
 	tasks, backlog, done int
 	finished             time.Duration
+	// flights are the calls of the backfill that are under way, and calls how many each
+	// lease has had, where something goes wrong.
+	flights []*flight
+	calls   map[string]int
 	// etas are what waiters were told at first, over what they then waited.
 	etas []float64
 }
@@ -73,6 +79,8 @@ type night struct {
 	// opening is how long the backfill alone takes to come to its rate. 0: it does
 	// not.
 	opening time.Duration
+	// faults, where set, plans what goes wrong.
+	faults func(p *paced)
 	// even: live tasks come at equal distances. chance: their number is chance, too.
 	even, chance bool
 }
@@ -112,7 +120,13 @@ func playNight(seed uint64, o *Outcome, n night) *paced {
 	if o != nil {
 		p.model = o.watch(p.model, time.Second, 5*time.Minute)
 	}
-	p.cluster = authority.New(w.Stage, 3, &logv1.ApplyLimits{Limits: nightlyLimits(n)})
+	limits := &logv1.ApplyLimits{Limits: nightlyLimits(n)}
+	if n.faults == nil {
+		p.cluster = authority.New(w.Stage, 3, limits)
+	} else {
+		p.cluster, p.calls = authority.NewApart(w.Stage, 3, limits), make(map[string]int)
+		n.faults(p)
+	}
 	if n.opening > 0 {
 		p.cluster.Throttled(openingLimit, "", time.Millisecond)
 	}
@@ -131,7 +145,7 @@ func playNight(seed uint64, o *Outcome, n night) *paced {
 	arrivals(liveMinute, long, func() {
 		came := w.Real()
 		p.task(liveClass, 0, func(granted time.Duration) {
-			p.live = append(p.live, granted-came)
+			p.live, p.came = append(p.live, granted-came), append(p.came, came)
 		}, func(ok bool) {
 			p.liveEnded++
 			if ok {
@@ -215,7 +229,12 @@ func (p *paced) call(op *logv1.Acquire, again func(), done func(ok bool)) {
 	}
 	p.admitted++
 	p.spent = append(p.spent, spent{p.Real(), call.Input})
+	f := p.took(op, done)
 	p.At(nil, nightlyTask, func() {
+		if f.lost {
+			return
+		}
+		f.over = true
 		if p.night.estimated {
 			call = nightly().Task
 		}

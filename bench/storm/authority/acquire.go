@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"slices"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -17,8 +18,9 @@ type Ask struct {
 	// Queued, where set, is called when the acquire begins to wait.
 	Queued func(queue.Status)
 
-	arrived time.Duration
-	waiter  queue.Waiter
+	arrived  time.Duration
+	answered bool
+	waiter   queue.Waiter
 }
 
 // Answer is what became of an acquire.
@@ -38,10 +40,24 @@ type Answer struct {
 // class does already: nothing overtakes (G6).
 func (a *Authority) Acquire(ask *Ask) {
 	ask.arrived = a.stage.Real()
+	done := ask.Done
+	ask.Done = func(answer Answer) {
+		ask.answered = true
+		done(answer)
+	}
+	a.acquire(ask)
+}
+
+func (a *Authority) acquire(ask *Ask) {
+	a.remember(ask)
+	if a.leaderless {
+		return
+	}
+	now := a.stage.Real()
 	for _, c := range ask.Operation.GetCharges() {
 		at := queue.Place{Limit: c.GetLimit(), Key: c.GetKey()}
 		if a.waiting.Busy(at, ask.Operation.GetClass()) {
-			status := a.waiting.Status(ask.arrived, at, ask.Operation.GetClass(), costsAt(ask.Operation, at))
+			status := a.waiting.Status(now, at, ask.Operation.GetClass(), costsAt(ask.Operation, at))
 			a.line(ask, &logv1.Denial{
 				Reason: logv1.Reason_REASON_RATE, Limit: at.Limit, Key: at.Key,
 				RetryAfter: int64(max(status.ETA, time.Millisecond)),
@@ -50,6 +66,15 @@ func (a *Authority) Acquire(ask *Ask) {
 		}
 	}
 	a.try(ask, nil)
+}
+
+// remember keeps an ask until it is answered, and forgets those that are, now and
+// then.
+func (a *Authority) remember(ask *Ask) {
+	if len(a.asks) == cap(a.asks) {
+		a.asks = slices.DeleteFunc(a.asks, func(b *Ask) bool { return b.answered })
+	}
+	a.asks = append(a.asks, ask)
 }
 
 // costsAt is what an acquire asks for at one place.

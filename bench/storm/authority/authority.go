@@ -21,17 +21,25 @@ const (
 
 // Authority decides.
 type Authority struct {
-	stage   *stage.Stage
-	machine *fsm.Machine
-	decoder entry.Decoder
-	index   uint64
+	stage *stage.Stage
+	// machine is the leader's.
+	machine  *fsm.Machine
+	replicas []*replica
+	leader   int
+	// reign numbers leaders. leaderless: there is none.
+	reign      int
+	leaderless bool
+	decoder    entry.Decoder
 
-	// gathering are the operations of the next entry, flying says that one is on
-	// its way.
-	gathering []proposal
-	flying    bool
+	// gathering are the operations of the next entry, flight those of one that is on
+	// its way, if flying.
+	gathering, flight []proposal
+	flying            bool
 
 	waiting *queue.Queue
+	terms   map[string]*queue.Terms
+	// asks are those that may not be answered yet.
+	asks []*Ask
 	// turn numbers the last moment for which the queue was to be looked at.
 	turn uint64
 	// ids numbers leases.
@@ -52,16 +60,28 @@ type proposal struct {
 // New is a cluster that has formed, with these limits and retry budgets, and so
 // many nodes.
 func New(s *stage.Stage, nodes int, limits *logv1.ApplyLimits) *Authority {
-	a := &Authority{stage: s, machine: fsm.New(), waiting: queue.New(queue.Config{})}
+	return start(s, nodes, 1, limits)
+}
+
+// NewApart is one whose nodes have replicas of their own, so that they can fail.
+func NewApart(s *stage.Stage, nodes int, limits *logv1.ApplyLimits) *Authority {
+	return start(s, nodes, nodes, limits)
+}
+
+func start(s *stage.Stage, nodes, replicas int, limits *logv1.ApplyLimits) *Authority {
+	a := &Authority{stage: s, waiting: queue.New(queue.Config{}), terms: make(map[string]*queue.Terms)}
+	for range replicas {
+		a.replicas = append(a.replicas, &replica{machine: fsm.New()})
+	}
+	a.machine = a.replicas[0].machine
 	a.commit([]*logv1.Operation{
 		{Kind: &logv1.Operation_Form{Form: &logv1.Form{ClusterId: "00000000000000000000000000000000"}}},
 		{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: limits}},
 	}, a.stamp())
-	terms := make(map[string]*queue.Terms)
 	for _, l := range limits.GetLimits() {
-		terms[l.GetName()] = termsOf(l)
+		a.terms[l.GetName()] = termsOf(l)
 	}
-	a.waiting.Configure(s.Real(), terms)
+	a.waiting.Configure(s.Real(), a.terms)
 	for i := range nodes {
 		a.nodes = append(a.nodes, newNode(a, i))
 	}
@@ -85,7 +105,7 @@ func (a *Authority) stamp() int64 { return int64(a.stage.Real()) }
 // propose puts an operation into the next entry. done may be nil.
 func (a *Authority) propose(op *logv1.Operation, done func(*logv1.Result)) {
 	a.gathering = append(a.gathering, proposal{op, done})
-	if !a.flying {
+	if !a.flying && !a.leaderless {
 		a.flying = true
 		// What is asked at the same moment gets into the same entry.
 		a.stage.At(nil, 0, a.send)
@@ -94,8 +114,12 @@ func (a *Authority) propose(op *logv1.Operation, done func(*logv1.Result)) {
 
 // send stamps what has gathered, and applies it when it has committed.
 func (a *Authority) send() {
-	batch := a.gathering
-	a.gathering = nil
+	if len(a.gathering) == 0 {
+		a.flying = false
+		return
+	}
+	batch, reign := a.gathering, a.reign
+	a.flight, a.gathering = batch, nil
 	operations := make([]*logv1.Operation, len(batch))
 	for i := range batch {
 		operations[i] = batch[i].operation
@@ -103,6 +127,10 @@ func (a *Authority) send() {
 	stamp := a.stamp()
 	a.stage.At(nil, commitTime, func() {
 		results := a.commit(operations, stamp)
+		if reign != a.reign {
+			return
+		}
+		a.flight = nil
 		if len(a.gathering) > 0 {
 			a.stage.At(nil, 0, a.send)
 		} else {
@@ -127,8 +155,12 @@ func (a *Authority) commit(operations []*logv1.Operation, stamp int64) []*logv1.
 	if err != nil {
 		panic(fmt.Sprintf("decode entry: %v", err))
 	}
-	a.index++
-	results, _ := a.machine.Apply(a.index, decoded)
+	var results []*logv1.Result
+	for i, r := range a.replicas {
+		if said := r.hear(packed); i == a.leader {
+			results = said
+		}
+	}
 	for i, r := range results {
 		if refused := r.GetRefusal(); refused != nil {
 			panic(fmt.Sprintf("operation %v: %s: %s", operations[i], refused.GetField(), refused.GetMessage()))

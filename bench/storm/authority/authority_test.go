@@ -109,3 +109,32 @@ func TestBudgetOverNodes(t *testing.T) {
 		t.Errorf("%d admitted, want 51 and at most what a node may admit unseen", admitted)
 	}
 }
+
+// TestTheLeaderDies: who waited and who was about to be answered is answered once, after
+// the election, and nothing is taken twice. A node that was away comes to the same state.
+func TestTheLeaderDies(t *testing.T) {
+	t.Parallel()
+	t.Run("G4", func(t *testing.T) {
+		t.Parallel()
+		s := &stand{Stage: stage.New(1)}
+		limit := authority.Limit("l", authority.Dimension("requests", 1, time.Second, 1))
+		s.Authority = authority.NewApart(s.Stage, 3, &logv1.ApplyLimits{Limits: []*logv1.Limit{limit}})
+		id := s.NewID()
+		s.ask(5*time.Second, "flying", time.Minute, &logv1.Acquire{LeaseId: id, Track: true})
+		s.ask(5*time.Second+500*time.Microsecond, "gathered", time.Minute, &logv1.Acquire{LeaseId: s.NewID(), Track: true})
+		s.At(nil, 5*time.Second+time.Millisecond, func() { s.KillLeader(time.Second) })
+		s.ask(5500*time.Millisecond, "meanwhile", time.Minute, &logv1.Acquire{LeaseId: s.NewID(), Track: true})
+		s.At(nil, 7*time.Second, func() {
+			if n := s.Diverged(); n != 1 {
+				t.Errorf("%d nodes are in another state, want the one that died", n)
+			}
+			s.Heal(0)
+		})
+		// The entry that was on its way took the one token of the burst; the repetition of
+		// its lease id takes none.
+		s.wants(t, "flying repeated at 6s", "gathered granted at 6s", "meanwhile granted at 7s")
+		if n := s.Diverged(); n != 0 {
+			t.Errorf("%d nodes are in another state", n)
+		}
+	})
+}
