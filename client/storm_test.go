@@ -97,7 +97,7 @@ func storm(ctx context.Context, c *client.Client, l *client.Limiter, random *ran
 		if errors.Is(err, client.ErrClosed) {
 			return
 		}
-		pass(time.Duration(random.IntN(3)) * time.Millisecond)
+		pass(time.Duration(random.IntN(6)) * time.Millisecond)
 		if ctx.Err() != nil {
 			return
 		}

@@ -32,21 +32,6 @@ func TestBenchStorm(t *testing.T) {
 	}
 }
 
-// TestBenchStormBeside: a scenario runs with what it is seen beside.
-func TestBenchStormBeside(t *testing.T) {
-	t.Parallel()
-	got := command(t, "bench", "storm", "--scenario", "s1-budget", "--seed", "3")
-	want := "1 of 2: s1-peak\n2 of 2: s1-budget\n"
-	if got.code != 0 || got.stderr != want {
-		t.Fatalf("exit code %d, stderr %q", got.code, got.stderr)
-	}
-	for _, text := range []string{"s1-peak  ", "seed 3: every figure is in its range", "80 to 140"} {
-		if !strings.Contains(got.stdout, text) {
-			t.Errorf("no %q in:\n%s", text, got.stdout)
-		}
-	}
-}
-
 func TestBenchStormUsage(t *testing.T) {
 	t.Parallel()
 	if got := command(t, "bench", "storm", "--list"); got.code != 0 || !strings.Contains(got.stdout, "\ns3-after ") ||
