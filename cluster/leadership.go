@@ -62,7 +62,9 @@ func (n *Node) gain(stop <-chan struct{}) {
 	defer pause.Stop()
 	for range gainTries {
 		term := n.raft.CurrentTerm()
-		err := barrier(n.raft)
+		// It waits until everything that was committed before has been applied here, or
+		// the leadership is lost.
+		err := n.raft.Barrier(enqueueMax).Error()
 		if n.raft.State() != raft.Leader {
 			// Another word from raft is on its way.
 			return

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/batch"
 	"github.com/quorlease/quorlease/cluster/door"
@@ -244,13 +242,4 @@ func (p *proposer) fail(b *batch.Batch[*door.Item], err error) {
 	for _, it := range b.Waiters() {
 		p.node.door.Answer(it, nil, err)
 	}
-}
-
-// barrier waits until this node has applied everything that was committed
-// before, or has lost its leadership.
-func barrier(r *raft.Raft) error {
-	if err := r.Barrier(enqueueMax).Error(); err != nil {
-		return fmt.Errorf("wait for barrier: %w", err)
-	}
-	return nil
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"google.golang.org/grpc"
-	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
@@ -138,69 +136,6 @@ func (s *Server) watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, t
 		}
 		if err := to.Send(convert.EventAnswer(event)); err != nil {
 			return err
-		}
-	}
-}
-
-// healthEvery is how often a watcher of the health service is told.
-const healthEvery = 500 * time.Millisecond
-
-// health is the standard health service: serving while there is a leader and
-// this node has caught up with it. Every service is as healthy as the node.
-type health struct {
-	healthpb.UnimplementedHealthServer
-	server *Server
-}
-
-func (h *health) now() healthpb.HealthCheckResponse_ServingStatus {
-	if h.server.Ready() {
-		return healthpb.HealthCheckResponse_SERVING
-	}
-	return healthpb.HealthCheckResponse_NOT_SERVING
-}
-
-// Check answers for the whole node, or for one of its services.
-func (h *health) Check(_ context.Context, r *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	if _, known := h.server.grpc.GetServiceInfo()[r.GetService()]; !known && r.GetService() != "" {
-		return nil, fmt.Errorf("%w: %q", errNoService, r.GetService())
-	}
-	return &healthpb.HealthCheckResponse{Status: h.now()}, nil
-}
-
-// List answers for every service.
-func (h *health) List(context.Context, *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
-	statuses := map[string]*healthpb.HealthCheckResponse{"": {Status: h.now()}}
-	for name := range h.server.grpc.GetServiceInfo() {
-		statuses[name] = &healthpb.HealthCheckResponse{Status: h.now()}
-	}
-	return &healthpb.HealthListResponse{Statuses: statuses}, nil
-}
-
-// Watch sends the health whenever it changes.
-func (h *health) Watch(
-	r *healthpb.HealthCheckRequest, stream grpc.ServerStreamingServer[healthpb.HealthCheckResponse],
-) error {
-	ctx, cancel := h.server.untilDrained(stream.Context())
-	defer cancel()
-	ticker := time.NewTicker(healthEvery)
-	defer ticker.Stop()
-	_, known := h.server.grpc.GetServiceInfo()[r.GetService()]
-	last := healthpb.HealthCheckResponse_UNKNOWN
-	for {
-		now := h.now()
-		if !known && r.GetService() != "" {
-			now = healthpb.HealthCheckResponse_SERVICE_UNKNOWN
-		}
-		if now != last {
-			last = now
-			if err := stream.Send(&healthpb.HealthCheckResponse{Status: now}); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return errDraining
 		}
 	}
 }

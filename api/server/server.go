@@ -18,6 +18,7 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/decode"
 	"github.com/quorlease/quorlease/api/server/expand"
+	"github.com/quorlease/quorlease/api/server/health"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
 )
@@ -156,7 +157,10 @@ func New(config Config) (*Server, error) {
 	s.register(&quorleasev1.Cluster_ServiceDesc, &clusterService{server: s})
 	s.register(&quorleasev1.Clients_ServiceDesc, &clients{server: s})
 	s.register(&quorleasev1.Events_ServiceDesc, &eventsService{server: s})
-	s.register(&healthpb.Health_ServiceDesc, &health{server: s})
+	s.register(&healthpb.Health_ServiceDesc, health.New(health.Config{
+		Ready: s.Ready, Services: s.grpc.GetServiceInfo, UntilDrained: s.untilDrained, Draining: errDraining,
+		Unknown: func(service string) error { return fmt.Errorf("%w: %q", errNoService, service) },
+	}))
 	reflection.Register(s.grpc)
 	for name, service := range s.grpc.GetServiceInfo() {
 		for _, m := range service.Methods {
