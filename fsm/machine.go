@@ -6,7 +6,6 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/admitted"
 	"github.com/quorlease/quorlease/fsm/bucket"
-	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/effect"
 	"github.com/quorlease/quorlease/fsm/feedback"
 	"github.com/quorlease/quorlease/fsm/frames"
@@ -29,7 +28,7 @@ type Machine struct {
 }
 
 // New returns the machine of a cluster that has not formed: empty, with
-// DefaultCaps.
+// check.DefaultCaps.
 func New() *Machine { return working(state.New()) }
 
 func working(s *state.State) *Machine {
@@ -39,10 +38,6 @@ func working(s *state.State) *Machine {
 	m.feedback = feedback.New(s, &m.effects)
 	return m
 }
-
-// DefaultCaps are the caps until the cluster has formed, and where Form leaves
-// one out.
-func DefaultCaps() *logv1.Caps { return check.DefaultCaps() }
 
 // Apply applies one entry. index is its place in the log; it must be higher than
 // that of the entry before. There is one result for each operation, in their

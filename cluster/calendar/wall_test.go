@@ -138,9 +138,7 @@ func (l *leader) form(t *testing.T, zone string, period logv1.Calendar_Period) {
 		Dimensions: []*logv1.Dimension{{Name: "tokens", Interval: int64(time.Second), Burst: 5, MaxDebt: 5, MaxOpen: 5}},
 	}
 	for _, op := range []*logv1.Operation{
-		{Kind: &logv1.Operation_Form{Form: &logv1.Form{
-			ClusterId: strings.Repeat("0", 32), Caps: fsm.DefaultCaps(),
-		}}},
+		{Kind: &logv1.Operation_Form{Form: &logv1.Form{ClusterId: strings.Repeat("0", 32)}}},
 		{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: &logv1.ApplyLimits{Limits: []*logv1.Limit{limit}}}},
 	} {
 		if err := l.apply(op); err != nil {

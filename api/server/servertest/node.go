@@ -52,7 +52,7 @@ type Node struct {
 func New() *Node {
 	n := &Node{Ring: events.New(64, func() time.Time { return wall }), machine: fsm.New()}
 	n.Apply(&logv1.Operation{Kind: &logv1.Operation_Form{Form: &logv1.Form{
-		ClusterId: "0123456789abcdef0123456789abcdef", Caps: fsm.DefaultCaps(),
+		ClusterId: "0123456789abcdef0123456789abcdef",
 	}}})
 	n.status = cluster.Status{
 		ClusterID: "0123456789abcdef0123456789abcdef", Self: "n1", Leader: "n1", Term: 3,
