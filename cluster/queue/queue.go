@@ -341,6 +341,10 @@ func (q *Queue) Drain() []*Waiter {
 	for _, p := range q.places {
 		for _, l := range p.lanes {
 			all = l.list(all)
+			for _, w := range l.front {
+				// Also who is gone while it flies: its fate must not bring the lane back.
+				w.state, w.lane, w.client = 0, nil, nil
+			}
 		}
 	}
 	slices.SortFunc(all, func(a, b *Waiter) int {

@@ -81,3 +81,32 @@ func TestQueueFlow(t *testing.T) {
 		t.Errorf("something is left: %+v", q)
 	}
 }
+
+// TestDrainedForGood: what becomes of those who flew when the queue was emptied says
+// nothing about it any more, also of one who left meanwhile.
+func TestDrainedForGood(t *testing.T) {
+	t.Parallel()
+	for name, land := range map[string]func(q *Queue, w *Waiter){
+		"granted": func(q *Queue, w *Waiter) { q.Granted(5*ms, w) },
+		"denied":  func(q *Queue, w *Waiter) { q.Denied(5*ms, w, ms) },
+	} {
+		q := open(Terms{})
+		left, stays := push(t, q, 0, waiter("a", 1)), push(t, q, 0, waiter("a", 1))
+		push(t, q, 0, waiter("b", 1))
+		q.Next(0)
+		if q.More(0, left, always) == nil || q.More(0, left, always) == nil {
+			t.Fatal("not everybody flies")
+		}
+		if q.Cancel(ms, left) {
+			t.Errorf("%s: who flies was taken out", name)
+		}
+		if n := len(q.Drain()); n != 2 {
+			t.Errorf("%s: %d drained, want the two who are there", name, n)
+		}
+		land(q, left)
+		land(q, stays)
+		if heads := q.Next(time.Hour); len(heads) != 0 || q.Len() != 0 || q.due.len() != 0 {
+			t.Errorf("%s: %d heads of %d, %d lanes due, want none", name, len(heads), q.Len(), q.due.len())
+		}
+	}
+}
