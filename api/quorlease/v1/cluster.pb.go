@@ -492,8 +492,14 @@ type ClientStatus struct {
 	// The commonest error that was reported for it.
 	Error string `protobuf:"bytes,12,opt,name=error,proto3" json:"error,omitempty"`
 	// When the budget's window would let it through again. Absent: it does.
-	FreesIn       *durationpb.Duration `protobuf:"bytes,13,opt,name=frees_in,json=freesIn,proto3" json:"frees_in,omitempty"`
-	Mode          Mode                 `protobuf:"varint,14,opt,name=mode,proto3,enum=quorlease.v1.Mode" json:"mode,omitempty"`
+	FreesIn *durationpb.Duration `protobuf:"bytes,13,opt,name=frees_in,json=freesIn,proto3" json:"frees_in,omitempty"`
+	Mode    Mode                 `protobuf:"varint,14,opt,name=mode,proto3,enum=quorlease.v1.Mode" json:"mode,omitempty"`
+	// Retries that the budget allows in this window, those made included: what
+	// retries_left is of.
+	RetriesAllowed int64 `protobuf:"varint,15,opt,name=retries_allowed,json=retriesAllowed,proto3" json:"retries_allowed,omitempty"`
+	// For how long it has been over its budget, as the node that is asked saw it.
+	// Absent: it is not.
+	OverFor       *durationpb.Duration `protobuf:"bytes,16,opt,name=over_for,json=overFor,proto3" json:"over_for,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -624,6 +630,20 @@ func (x *ClientStatus) GetMode() Mode {
 		return x.Mode
 	}
 	return Mode_MODE_UNSPECIFIED
+}
+
+func (x *ClientStatus) GetRetriesAllowed() int64 {
+	if x != nil {
+		return x.RetriesAllowed
+	}
+	return 0
+}
+
+func (x *ClientStatus) GetOverFor() *durationpb.Duration {
+	if x != nil {
+		return x.OverFor
+	}
+	return nil
 }
 
 type ClientsListResponse struct {
@@ -906,7 +926,7 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12.\n" +
 	"\x05nodes\x18\x04 \x03(\v2\x18.quorlease.v1.NodeStatusR\x05nodes\"&\n" +
 	"\x12ClientsListRequest\x12\x10\n" +
-	"\x03top\x18\x01 \x01(\rR\x03top\"\xe2\x03\n" +
+	"\x03top\x18\x01 \x01(\rR\x03top\"\xc1\x04\n" +
 	"\fClientStatus\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x1a\n" +
 	"\brequests\x18\x02 \x01(\x03R\brequests\x12\x18\n" +
@@ -923,7 +943,9 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\rhonours_waits\x18\v \x01(\bH\x00R\fhonoursWaits\x88\x01\x01\x12\x14\n" +
 	"\x05error\x18\f \x01(\tR\x05error\x124\n" +
 	"\bfrees_in\x18\r \x01(\v2\x19.google.protobuf.DurationR\afreesIn\x12&\n" +
-	"\x04mode\x18\x0e \x01(\x0e2\x12.quorlease.v1.ModeR\x04modeB\x10\n" +
+	"\x04mode\x18\x0e \x01(\x0e2\x12.quorlease.v1.ModeR\x04mode\x12'\n" +
+	"\x0fretries_allowed\x18\x0f \x01(\x03R\x0eretriesAllowed\x124\n" +
+	"\bover_for\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\aoverForB\x10\n" +
 	"\x0e_honours_waits\"a\n" +
 	"\x13ClientsListResponse\x124\n" +
 	"\aclients\x18\x01 \x03(\v2\x1a.quorlease.v1.ClientStatusR\aclients\x12\x14\n" +
@@ -998,23 +1020,24 @@ var file_quorlease_v1_cluster_proto_depIdxs = []int32{
 	5,  // 1: quorlease.v1.ClusterStatusResponse.nodes:type_name -> quorlease.v1.NodeStatus
 	13, // 2: quorlease.v1.ClientStatus.frees_in:type_name -> google.protobuf.Duration
 	14, // 3: quorlease.v1.ClientStatus.mode:type_name -> quorlease.v1.Mode
-	8,  // 4: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
-	15, // 5: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
-	1,  // 6: quorlease.v1.Event.severity:type_name -> quorlease.v1.Severity
-	11, // 7: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
-	4,  // 8: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
-	2,  // 9: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
-	7,  // 10: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
-	10, // 11: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
-	6,  // 12: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
-	3,  // 13: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
-	9,  // 14: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
-	12, // 15: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
-	12, // [12:16] is the sub-list for method output_type
-	8,  // [8:12] is the sub-list for method input_type
-	8,  // [8:8] is the sub-list for extension type_name
-	8,  // [8:8] is the sub-list for extension extendee
-	0,  // [0:8] is the sub-list for field type_name
+	13, // 4: quorlease.v1.ClientStatus.over_for:type_name -> google.protobuf.Duration
+	8,  // 5: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
+	15, // 6: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
+	1,  // 7: quorlease.v1.Event.severity:type_name -> quorlease.v1.Severity
+	11, // 8: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
+	4,  // 9: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
+	2,  // 10: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
+	7,  // 11: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
+	10, // 12: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
+	6,  // 13: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
+	3,  // 14: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
+	9,  // 15: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
+	12, // 16: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
+	13, // [13:17] is the sub-list for method output_type
+	9,  // [9:13] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_cluster_proto_init() }
