@@ -254,7 +254,7 @@ func (n *Nodes) Status(ctx context.Context, i int) (*quorleasev1.ClusterStatusRe
 	return quorleasev1.NewClusterClient(conn).Status(ctx, &quorleasev1.ClusterStatusRequest{})
 }
 
-// Healthy waits until every node is seen healthy by the leader.
+// Healthy waits until every node is seen healthy by the leader, and knows it.
 func (n *Nodes) Healthy(ctx context.Context) error {
 	for {
 		if n.allHealthy(ctx) {
@@ -275,8 +275,8 @@ func (n *Nodes) allHealthy(ctx context.Context) bool {
 	if err != nil || len(status.GetNodes()) != len(n.nodes) {
 		return false
 	}
-	for _, node := range status.GetNodes() {
-		if !node.GetHealthy() {
+	for i, node := range status.GetNodes() {
+		if known, ok := n.leaderAt(ctx, i); !node.GetHealthy() || !ok || known != leader {
 			return false
 		}
 	}
