@@ -64,7 +64,7 @@ failover: ## What 20 leader kills and 3 restarts of everything cost, and that no
 middle: ## 50 leader kills in the middle of waiting, settling, pausing and a retry budget (ROUNDS=50, SEED=1)
 	go run ./bench/figures middle -rounds $(or $(ROUNDS),50) -seed $(or $(SEED),1)
 
-soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once (half an hour)
+soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once (ten minutes)
 	go run ./bench/soak
 
 SEEDS ?= 500
