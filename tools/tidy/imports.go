@@ -115,6 +115,15 @@ func pureRules() []ImportRule {
 			Why:   "what a client does alone is a function of what it saw and when: it has a lock, no clock and no network",
 		},
 		{
+			Name: "plan", Of: []string{"plan"}, Only: []string{"std", "fsm/bucket"}, Never: impure,
+			Why: "a plan is a function of what was asked: it reads no file and no clock",
+		},
+		{
+			Name: "doctor", Of: []string{"doctor"}, Never: append([]string{"cmd/...", "cluster/...", "api/server"}, impure...),
+			Only: []string{"std", "plan", "fsm/bucket", "api/limitsfile/...", logv1, "api/quorlease/v1"},
+			Why:  "what is found is a function of the file and the day: it reads neither",
+		},
+		{
 			Name: "machine", Of: []string{"fsm/..."},
 			Except: []string{"fsm/bucket", "fsm/window", "fsm/retry", "fsm/fsmtest"},
 			Only:   []string{"std", "fsm/...", logv1, "google.golang.org/protobuf/..."},
@@ -160,6 +169,11 @@ func outerRules() []ImportRule {
 			// The top has no code but tests, which draw the pictures of docs.
 			Except: []string{".", "bench/...", "cmd/..."}, Never: []string{"bench/..."},
 			Why: "what is measured does not know of the measuring",
+		},
+		{
+			Name: "terminal", Of: []string{"..."}, Except: []string{"cmd/quorlease/top"}, Tests: true,
+			Never: []string{"charm.land/...", "github.com/charmbracelet/..."},
+			Why:   "one command draws on a terminal: nothing else is built from what that takes",
 		},
 		{
 			Name: "servers", Of: []string{"api/server", "api/httpapi", "api/limitsfile"},

@@ -1,0 +1,291 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// View draws the model.
+func (m model) View() tea.View {
+	view := tea.NewView(strings.Join(m.lines(), "\n"))
+	view.AltScreen = true
+	return view
+}
+
+// lines are those of the screen, as many as it has at most.
+func (m model) lines() []string {
+	if m.width < 1 || m.height < 1 {
+		return nil
+	}
+	lines := m.head()
+	switch {
+	case m.help:
+		lines = append(lines, strings.Split(keys, "\n")...)
+	case m.shown != nil:
+		shares := m.shares()
+		for of := range panes {
+			lines = append(lines, m.pane(of, shares[of])...)
+		}
+	}
+	lines = lines[:min(len(lines), m.height-1)]
+	for len(lines) < m.height-1 {
+		lines = append(lines, "")
+	}
+	lines = append(lines, m.foot())
+	for i, line := range lines {
+		lines[i] = ansi.Truncate(line, m.width, "")
+	}
+	return lines
+}
+
+// head is what stands above the panes.
+func (m model) head() (lines []string) {
+	lines = m.wrap(m.status())
+	if notice := m.notice(); notice != "" {
+		lines = append(lines, m.paint(worrying, notice))
+	}
+	if m.shown != nil && m.height >= 12 {
+		lines = append(lines, m.chart()...)
+	}
+	return lines
+}
+
+// part is a piece of the status.
+type part struct {
+	text string
+	tone tone
+}
+
+// status says how the cluster is, the most important first.
+func (m model) status() []part {
+	p := m.shown
+	if p == nil {
+		return []part{{"quorlease", plain}}
+	}
+	health, healthTone := "ok", plain
+	switch {
+	case !p.quorum:
+		health, healthTone = "NO QUORUM", bad
+	case p.leader == "":
+		health, healthTone = "electing", worrying
+	case p.healthy < p.members:
+		health, healthTone = "degraded", worrying
+	}
+	leader := p.leader
+	if leader == "" {
+		leader = "none"
+	}
+	retries := part{retryAlerts(p), plain}
+	if p.retryAlerts > 0 {
+		retries.tone = bad
+	}
+	parts := []part{
+		{"cluster " + health, healthTone},
+		{"leader " + leader, plain},
+		{fmt.Sprintf("nodes %d/%d", p.healthy, p.members), healthTone},
+		retries,
+		{fmt.Sprintf("alerts %d", p.alerts), plain},
+		{p.taken.UTC().Format(time.TimeOnly) + " " + p.node, plain},
+	}
+	if p.unlimited != "" {
+		parts = append(parts, part{"p95 " + p.unlimited, plain})
+	}
+	return parts
+}
+
+// retryAlerts is the counter of the page, in its words.
+func retryAlerts(p *picture) string {
+	return fmt.Sprintf("retry-budget alerts: %d firing", p.retryAlerts)
+}
+
+// wrap puts parts into as many lines as they need.
+func (m model) wrap(parts []part) (lines []string) {
+	var line strings.Builder
+	used := 0
+	for _, p := range parts {
+		width := ansi.StringWidth(p.text)
+		if used > 0 && used+gap+width > m.width {
+			lines = append(lines, line.String())
+			line.Reset()
+			used = 0
+		}
+		if used > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+			used += gap
+		}
+		line.WriteString(m.paint(p.tone, p.text))
+		used += width
+	}
+	return append(lines, line.String())
+}
+
+// notice says what is not as usual, empty where nothing is.
+func (m model) notice() string {
+	var said []string
+	if age, stale := m.stale(); stale {
+		said = append(said, "STALE for "+briefly(age.Truncate(time.Second)))
+	}
+	if m.lost != nil {
+		next := "asking " + clean(m.lost.next)
+		if wait := m.lost.again.Sub(m.now); wait > 0 {
+			next += " in " + briefly(wait)
+		}
+		said = append(said, next, clean(m.lost.endpoint)+": "+clean(m.lost.problem))
+	} else if m.latest == nil {
+		said = append(said, "waiting for a first picture")
+	}
+	if m.paused {
+		said = append([]string{"PAUSED"}, said...)
+	}
+	return strings.Join(said, "; ")
+}
+
+// chart is what providers refused against what they did not, to one scale.
+func (m model) chart() []string {
+	throttled := fmt.Sprintf(" %d/min", lastMinute(m.shown.throttled))
+	ok := fmt.Sprintf(" %d/min", lastMinute(m.shown.ok))
+	const label = len("429s ")
+	cells := m.width - label - max(len(throttled), len(ok))
+	most := int64(1)
+	for _, series := range [][]int64{m.shown.throttled, m.shown.ok} {
+		for _, n := range series[max(len(series)-max(cells, 0), 0):] {
+			most = max(most, n)
+		}
+	}
+	return []string{
+		"429s " + m.paint(bad, spark(m.shown.throttled, cells, most)) + throttled,
+		"ok   " + spark(m.shown.ok, cells, most) + ok,
+	}
+}
+
+// shares are the lines that each pane gets, with its heading.
+func (m model) shares() (shares [panes]int) {
+	room := m.height - 1 - len(m.head())
+	// Where there is no room for all of them there is one, that with the focus.
+	if room < 2*int(panes) {
+		shares[m.focus] = max(room, 0)
+		return shares
+	}
+	var wants [panes]int
+	for of := range panes {
+		wants[of] = 1 + len(m.rows(of))
+		shares[of] = min(wants[of], 2)
+		room -= shares[of]
+	}
+	// One line each in turn; the focus takes two.
+	for given := true; given && room > 0; {
+		given = false
+		for turn := range int(panes) + 1 {
+			of := (m.focus + pane(turn)) % panes
+			if room > 0 && shares[of] < wants[of] {
+				shares[of]++
+				room--
+				given = true
+			}
+		}
+	}
+	return shares
+}
+
+// visible is how many rows of a pane are on the screen.
+func (m model) visible(of pane) int {
+	if m.shown == nil {
+		return 0
+	}
+	return max(m.shares()[of]-1, 0)
+}
+
+// pane draws one, heading first, in so many lines at most.
+func (m model) pane(of pane, lines int) []string {
+	if lines < 1 {
+		return nil
+	}
+	rows := m.rows(of)
+	// Rows may have gone since the keys were pressed.
+	first := min(m.tops[of], max(len(rows)-(lines-1), 0))
+	shown := rows[first:min(first+lines-1, len(rows))]
+	title := m.title(of, first, len(shown), len(rows))
+	g := fit(of, rows, title, m.width)
+	heading := ansi.Truncate(g.heading(title), m.width, "")
+	if of == m.focus {
+		heading = "\x1b[7m" + heading + strings.Repeat(" ", max(m.width-ansi.StringWidth(heading), 0)) + "\x1b[0m"
+	} else {
+		heading = "\x1b[1m" + heading + "\x1b[0m"
+	}
+	drawn := []string{heading}
+	for _, r := range shown {
+		drawn = append(drawn, m.paint(r.tone, g.row(r)))
+	}
+	return drawn
+}
+
+// title is that of the first column, and which rows of how many are shown.
+func (m model) title(of pane, first, shown, kept int) string {
+	title, total := columns[of][0].title, m.shown.tables[of].total
+	if m.filter != "" && of != nodes {
+		total = int64(kept)
+	}
+	if int64(shown) == total {
+		return fmt.Sprintf("%s (%d)", title, total)
+	}
+	return fmt.Sprintf("%s %d-%d/%d", title, min(first+1, kept), first+shown, total)
+}
+
+// paint gives a text the look of its tone. Without colours what is bad is bold.
+func (m model) paint(t tone, text string) string {
+	var code string
+	switch {
+	case text == "" || t == plain:
+		return text
+	case t == bad && m.colours:
+		code = "1;31"
+	case t == bad:
+		code = "1"
+	case m.colours:
+		code = "33"
+	default:
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// keys is the help.
+const keys = `
+  tab, right, l        next pane
+  shift+tab, left, h   the pane before
+  up, k / down, j      a row up or down
+  pgup / pgdown        a screen up or down
+  home, g / end, G     the first or the last row
+  s                    sort by the next column, or as the node does
+  /                    show only rows that contain a text: enter keeps it,
+                       esc shows all again
+  p                    hold the picture, and let go
+  ctrl+z               to the background
+  q, ctrl+c            quit
+
+  OVER is a client that has spent its retry budget, LEFT the retries that it
+  has of those it is allowed, WAITS whether it waits as long as it is told.
+  A limit is shown by the dimension that binds, at its most pressed key.`
+
+// foot is the last line.
+func (m model) foot() string {
+	if m.typing {
+		return "/" + m.filter + "▏ enter keeps it, esc shows all"
+	}
+	if m.help {
+		return "any key goes back, q quits"
+	}
+	order := "node's order"
+	if by := m.sorts[m.focus]; by > 0 {
+		order = columns[m.focus][sortable(m.focus)[by-1]].title
+	}
+	foot := "q quit  ? help  tab pane  s sort: " + order + "  p pause"
+	if m.filter != "" {
+		return foot + "  / filter: " + m.filter
+	}
+	return foot + "  / filter"
+}
