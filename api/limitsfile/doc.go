@@ -14,6 +14,9 @@
 // limit that comes as JSON is held to the same rules as one that comes as YAML;
 // Parse adds the line and the column.
 //
+// A file may also say how callers behave (package callers): that is checked, and is
+// in no other form.
+//
 // The file is strict: what is not understood is refused, not ignored. Unknown
 // fields, floats, a name twice, anchors and aliases, tags, a second document and
 // tabs in the indentation are errors. Everything here is pure.

@@ -27,7 +27,7 @@ func TestReferenceIsTrue(t *testing.T) {
 		t.Errorf("the page's file: %v", err)
 	}
 	// An unknown field makes the parser list those that it knows.
-	for _, file := range []string{"limits: [{x: 1}]", "retry_budgets: [{x: 1}]"} {
+	for _, file := range []string{"limits: [{x: 1}]", "retry_budgets: [{x: 1}]", "clients: [{x: 1}]"} {
 		_, err := limitsfile.Parse([]byte(file))
 		if err == nil {
 			t.Fatal(file)

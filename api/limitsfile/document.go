@@ -8,18 +8,30 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorlease/quorlease/api/limitsfile/callers"
 	"github.com/quorlease/quorlease/api/limitsfile/written"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
-func (d *decoder) document(root ast.Node, req *quorleasev1.LimitsApplyRequest) {
-	top := d.fields(root, "", "limits", "retry_budgets")
+func (d *decoder) document(root ast.Node, file *File) {
+	top, req := d.fields(root, "", "limits", "retry_budgets", "clients"), file.Request
 	for i, n := range d.items(top["limits"], "limits") {
 		req.Limits = append(req.Limits, d.limit(n, fmt.Sprintf("limits[%d]", i)))
 	}
 	for i, n := range d.items(top["retry_budgets"], "retry_budgets") {
 		req.RetryBudgets = append(req.RetryBudgets, d.budget(n, fmt.Sprintf("retry_budgets[%d]", i)))
 	}
+	file.Clients = callers.Read(callers.Reader{
+		Items: d.items, Fields: d.fields, Text: d.str, Size: d.size, Share: d.share, Boolean: d.boolean,
+		Pattern: patternProblem,
+		Fail: func(n ast.Node, path, format string, args ...any) {
+			at := nearest(d.places, path)
+			if n != nil {
+				at = start(n)
+			}
+			d.fail(at, path, format, args...)
+		},
+	}, top["clients"], "clients")
 }
 
 // limit reads the fields in the order in which they depend on one another,

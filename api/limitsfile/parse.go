@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -15,6 +14,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 
+	"github.com/quorlease/quorlease/api/limitsfile/callers"
 	"github.com/quorlease/quorlease/api/limitsfile/guard"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
@@ -32,11 +32,36 @@ func Parse(data []byte) (*quorleasev1.LimitsApplyRequest, error) {
 // file says: defaults stay absent. The error is SourceErrors; name is what they
 // call the file.
 func ParseNamed(name string, data []byte) (*quorleasev1.LimitsApplyRequest, error) {
+	file, err := ParseFile(name, data)
+	if err != nil {
+		return nil, err
+	}
+	return file.Request, nil
+}
+
+// File is a limits file, with what is not applied of it.
+type File struct {
+	Request *quorleasev1.LimitsApplyRequest
+	// Clients are how callers behave, in the order of the file.
+	Clients []callers.Client
+
+	places map[string]place
+}
+
+// Place is where the file has a field, as the file calls it, or the nearest thing
+// around it. Both count from 1.
+func (f *File) Place(field string) (line, column int) {
+	at := nearest(f.places, field)
+	return at.line, at.column
+}
+
+// ParseFile is ParseNamed for somebody who looks at all of the file.
+func ParseFile(name string, data []byte) (*File, error) {
 	d := &decoder{file: name, places: map[string]place{}}
-	req := &quorleasev1.LimitsApplyRequest{}
+	file := &File{Request: &quorleasev1.LimitsApplyRequest{}, places: d.places}
 	if root := d.read(data); root != nil {
-		d.document(root, req)
-		d.resolve(req)
+		d.document(root, file)
+		d.resolve(file.Request)
 	}
 	if len(d.errs) > 0 {
 		slices.SortStableFunc(d.errs, func(a, b *SourceError) int {
@@ -44,7 +69,7 @@ func ParseNamed(name string, data []byte) (*quorleasev1.LimitsApplyRequest, erro
 		})
 		return nil, d.errs[:min(len(d.errs), errorsMax)]
 	}
-	return req, nil
+	return file, nil
 }
 
 // place is a position in the file, from 1.
@@ -75,7 +100,10 @@ func (d *decoder) read(data []byte) ast.Node {
 		return nil
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if !d.text(data) {
+	if faults := guard.Text(data, errorsMax); len(faults) > 0 {
+		for _, fault := range faults {
+			d.fail(place{fault.Line, fault.Column}, "", "%s", fault.Problem)
+		}
 		return nil
 	}
 	tokens := lexer.Tokenize(string(data))
@@ -105,26 +133,6 @@ func (d *decoder) read(data []byte) ast.Node {
 	return nil
 }
 
-// text refuses what no line of the file may have.
-func (d *decoder) text(data []byte) bool {
-	before := len(d.errs)
-	line := 0
-	for row := range bytes.Lines(data) {
-		line++
-		if !utf8.Valid(row) {
-			d.fail(place{line, 1}, "", "the line is not valid UTF-8")
-		}
-		indent := row[:len(row)-len(bytes.TrimLeft(row, " \t"))]
-		if at := bytes.IndexByte(indent, '\t'); at >= 0 && len(bytes.TrimSpace(row)) > 0 {
-			d.fail(place{line, at + 1}, "", "a tab in the indentation; use spaces")
-		}
-		if len(d.errs) >= errorsMax {
-			break
-		}
-	}
-	return len(d.errs) == before
-}
-
 func (d *decoder) syntax(err error) {
 	var syntax yaml.Error
 	if errors.As(err, &syntax) && syntax.GetToken() != nil {
@@ -152,13 +160,13 @@ func (d *decoder) resolve(req *quorleasev1.LimitsApplyRequest) {
 	}
 	for _, one := range wrong {
 		field := d.sourcePath(req, one.Field)
-		d.fail(d.nearest(field), field, "%s", one.Problem)
+		d.fail(nearest(d.places, field), field, "%s", one.Problem)
 	}
 }
 
-func (d *decoder) nearest(field string) place {
+func nearest(places map[string]place, field string) place {
 	for field != "" {
-		if at, known := d.places[field]; known {
+		if at, known := places[field]; known {
 			return at
 		}
 		field = field[:max(strings.LastIndexAny(field, ".["), 0)]

@@ -1,5 +1,5 @@
-// Package guard looks at the tokens of a limits file before they are parsed. It
-// is pure.
+// Package guard looks at the text and the tokens of a limits file before they are
+// parsed. It is pure.
 package guard
 
 import (
