@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -74,6 +75,7 @@ func New(config Config) (*http.Server, error) {
 	log := config.Logger.Named("http")
 	h := &handler{api: config.API, hosts: allowedHosts(config.Hosts)}
 	h.routes = h.table(config.Gatherer)
+	maps.Copy(h.routes, h.pages())
 	return &http.Server{
 		Handler:           h.guarded(),
 		ReadHeaderTimeout: headersWithin,
