@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/quorlease/quorlease/cmd/quorlease/completion"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
 )
@@ -82,7 +83,7 @@ func newRoot(a *app) *cobra.Command {
 		newAcquire(a), newSettle(a), newRelease(a), newRenew(a),
 		newLimits(a), newInspect(a), newAdjust(a),
 		newClients(a), newEvents(a), newCluster(a), newBench(a),
-		newVersion(a), newCompletion(),
+		newVersion(a), completion.New(),
 	)
 	prepare(a, root)
 	return root
@@ -95,7 +96,7 @@ func prepare(a *app, cmd *cobra.Command) {
 	cmd.SilenceErrors = true
 	cmd.SilenceUsage = true
 	cmd.DisableFlagsInUseLine = true
-	complete(cmd)
+	completion.Offer(cmd, formatText, formatJSON)
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return exit.Usagef("%s; see `%s --help`", setting.FlagError(err), c.CommandPath())
 	})

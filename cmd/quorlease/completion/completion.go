@@ -1,4 +1,5 @@
-package main
+// Package completion writes completion scripts, and says what shells may offer.
+package completion
 
 import (
 	"fmt"
@@ -7,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-func newCompletion() *cobra.Command {
+// New makes the command that writes the scripts.
+func New() *cobra.Command {
 	shells := []string{"bash", "zsh", "fish", "powershell"}
 	return &cobra.Command{
 		Use:   "completion SHELL",
@@ -38,9 +40,10 @@ func newCompletion() *cobra.Command {
 	}
 }
 
-// complete says what a shell may offer where it knows nothing better: file names
-// for flags that take one, and for nothing else. No argument is a file.
-func complete(cmd *cobra.Command) {
+// Offer says what a shell may offer for a command where it knows nothing better:
+// file names for flags that take one, formats for flags of a format, and nothing
+// else. No argument is a file.
+func Offer(cmd *cobra.Command, formats ...string) {
 	if cmd.ValidArgs == nil {
 		cmd.ValidArgsFunction = cobra.NoFileCompletions
 	}
@@ -54,7 +57,7 @@ func complete(cmd *cobra.Command) {
 			_ = cmd.MarkFlagDirname(f.Name)
 			return
 		case "format":
-			offer = cobra.FixedCompletions([]string{formatText, formatJSON}, cobra.ShellCompDirectiveNoFileComp)
+			offer = cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)
 		}
 		// It fails only where it was done before: for the flags of all commands.
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, offer)
