@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ const (
 	millionKeys     = 1_000_000
 	millionHeapMax  = 250_000_000
 	millionPauseMax = 10 * time.Millisecond
+	millionStepMax  = 2 * time.Millisecond
 )
 
 // drained makes entries that take a token from each of so many keys.
@@ -65,6 +67,7 @@ func TestMillionBuckets(t *testing.T) {
 			t.Errorf("%d bytes of heap, at most %d", used, millionHeapMax)
 		}
 	})
+	t.Run("keys", func(t *testing.T) { millionWalk(t, m) })
 	t.Run("snapshot", func(t *testing.T) { millionSnapshot(t, m) })
 	t.Run("A11_memory_follows_active_keys", func(t *testing.T) {
 		// At 61 s all keys are full. Ticks once a second have two minutes.
@@ -104,6 +107,31 @@ func millionSnapshot(t *testing.T, m *fsm.Machine) {
 		t.Errorf("a pause of %v, at most %v", pause, millionPauseMax)
 	}
 	snapshot.Release()
+}
+
+// millionWalk measures how long a step of a walk over all keys holds up entries, and
+// what the walk allocates.
+func millionWalk(t *testing.T, m *fsm.Machine) {
+	var walk *fsm.KeyWalk
+	steps := make([]time.Duration, 0, millionKeys)
+	allocated := testing.AllocsPerRun(1, func() {
+		walk, steps = fsm.NewKeyWalk("api", "", 20), steps[:0]
+		for done := false; !done; {
+			start := time.Now()
+			var err error
+			if done, err = walk.Step(m, 0); err != nil {
+				t.Fatal(err)
+			}
+			steps = append(steps, time.Since(start))
+		}
+	})
+	slices.Sort(steps)
+	// The middle: the machine may have other work.
+	step := steps[len(steps)/2]
+	t.Logf("%d keys in %d steps of %v; %.0f allocations", walk.Total, len(steps), step, allocated)
+	if walk.Total != millionKeys || step > millionStepMax || allocated > 100 {
+		t.Errorf("%d keys, a step of %v, at most %v; %.0f allocations", walk.Total, step, millionStepMax, allocated)
+	}
 }
 
 func heap() int64 {

@@ -43,14 +43,23 @@ func checkCharge(i int, c *logv1.Charge) error {
 	return nil
 }
 
-// liveLimit finds a configured limit and says whether the key suits it.
-func (m *Machine) liveLimit(name, key string) (*state.Limit, error) {
+// namedLimit finds a configured limit.
+func (m *Machine) namedLimit(name string) (*state.Limit, error) {
 	if !lineage.IsName(name) {
 		return nil, refuse.Field("limit", "%q: is no name of a limit", check.Clip(name))
 	}
 	lim := m.state.FindLimit(name)
 	if lim == nil || !lim.Live() {
 		return nil, refuse.For(logv1.Refusal_CAUSE_LIMIT_NOT_FOUND, "limit", "%q: there is no such limit", name)
+	}
+	return lim, nil
+}
+
+// liveLimit finds a configured limit and says whether the key suits it.
+func (m *Machine) liveLimit(name, key string) (*state.Limit, error) {
+	lim, err := m.namedLimit(name)
+	if err != nil {
+		return nil, err
 	}
 	if err := refuse.Text("key", key, 0, check.MaxKey); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package state
 
 import (
 	"fmt"
+	"iter"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -155,6 +156,13 @@ func (k *Key) Pristine(v *lineage.Variant, now bucket.Instant) bool {
 // FindKey returns the key, or nil for one that is as never seen. Change only what
 // ChangeKey returns.
 func (s *State) FindKey(limit uint32, name string) *Key { return s.keys.Find(keyID{limit, name}) }
+
+// KeyParts is in how many parts the keys of all limits are walked by KeysIn, for who
+// can't hold entries up for as long as all take. A key stays in its part.
+func (s *State) KeyParts() int { return s.keys.Parts() }
+
+// KeysIn walks the keys of one part, of all limits, in no particular order.
+func (s *State) KeysIn(part int) iter.Seq[*Key] { return s.keys.Part(part) }
 
 // AddKey adds a key that was never seen, to be changed.
 func (s *State) AddKey(lim *Limit, name string) *Key { return s.insertKey(lim, s.newKey(lim, name)) }

@@ -42,6 +42,9 @@ func (l *Limit) Live() bool { return l.Limit != nil }
 // Keys is the number of keys that differ from a never-seen one.
 func (l *Limit) Keys() int { return l.keys.Len() }
 
+// AllKeys walks them in no particular order.
+func (l *Limit) AllKeys() iter.Seq[*Key] { return l.keys.All() }
+
 // FirstDue is the first key that may be dropped, and when; lineage.Never where
 // none may.
 func (l *Limit) FirstDue() (*Key, bucket.Instant) {

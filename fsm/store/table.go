@@ -109,6 +109,13 @@ func (t *Table[K, R, P]) Remove(record P) {
 // All walks the records in no particular order.
 func (t *Table[K, R, P]) All() iter.Seq[P] { return all(t.shards) }
 
+// Parts is how many parts the table is walked in by Part. A record stays in its own
+// as long as it is in the table.
+func (t *Table[K, R, P]) Parts() int { return len(t.shards) }
+
+// Part walks the records of one part in no particular order.
+func (t *Table[K, R, P]) Part(i int) iter.Seq[P] { return all(t.shards[i : i+1]) }
+
 // Freeze keeps the table as it is now.
 func (t *Table[K, R, P]) Freeze() Frozen[R, P] {
 	t.generation++
