@@ -85,11 +85,14 @@ var methods = map[string]method{
 	"/quorlease.v1.Limits/Inspect": {Operator, operatorPatience},
 	"/quorlease.v1.Limits/Adjust":  {Operator, operatorPatience},
 	"/quorlease.v1.Limits/History": {Operator, operatorPatience},
+	"/quorlease.v1.Limits/Keys":    {Operator, operatorPatience},
 
-	"/quorlease.v1.Cluster/State":  {Operator, operatorPatience},
-	"/quorlease.v1.Cluster/Status": {Operator, operatorPatience},
-	"/quorlease.v1.Clients/List":   {Operator, operatorPatience},
-	"/quorlease.v1.Events/Watch":   {Operator, 0},
+	"/quorlease.v1.Cluster/State":   {Operator, operatorPatience},
+	"/quorlease.v1.Cluster/Status":  {Operator, operatorPatience},
+	"/quorlease.v1.Clients/List":    {Operator, operatorPatience},
+	"/quorlease.v1.UsageBook/Query": {Operator, operatorPatience},
+	"/quorlease.v1.Events/Watch":    {Operator, 0},
+	"/quorlease.v1.Overview/Watch":  {Operator, 0},
 
 	"/grpc.health.v1.Health/Check": {Operator, operatorPatience},
 	"/grpc.health.v1.Health/List":  {Operator, operatorPatience},

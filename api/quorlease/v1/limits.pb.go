@@ -2581,6 +2581,245 @@ func (x *LimitsHistoryResponse) GetRevisions() []*Revision {
 	return nil
 }
 
+type LimitsKeysRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// 0: 20; at most 1000.
+	Top uint32 `protobuf:"varint,2,opt,name=top,proto3" json:"top,omitempty"`
+	// What the keys begin with. Empty: all.
+	Prefix        string `protobuf:"bytes,3,opt,name=prefix,proto3" json:"prefix,omitempty"`
+	Stale         bool   `protobuf:"varint,4,opt,name=stale,proto3" json:"stale,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitsKeysRequest) Reset() {
+	*x = LimitsKeysRequest{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitsKeysRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitsKeysRequest) ProtoMessage() {}
+
+func (x *LimitsKeysRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitsKeysRequest.ProtoReflect.Descriptor instead.
+func (*LimitsKeysRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *LimitsKeysRequest) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *LimitsKeysRequest) GetTop() uint32 {
+	if x != nil {
+		return x.Top
+	}
+	return 0
+}
+
+func (x *LimitsKeysRequest) GetPrefix() string {
+	if x != nil {
+		return x.Prefix
+	}
+	return ""
+}
+
+func (x *LimitsKeysRequest) GetStale() bool {
+	if x != nil {
+		return x.Stale
+	}
+	return false
+}
+
+// KeyState is one key by the dimension of which least is left.
+type KeyState struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Key       string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Dimension string                 `protobuf:"bytes,2,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// Tokens, rounded down; of slots those that are free.
+	Level int64 `protobuf:"varint,3,opt,name=level,proto3" json:"level,omitempty"`
+	Debt  int64 `protobuf:"varint,4,opt,name=debt,proto3" json:"debt,omitempty"`
+	Burst int64 `protobuf:"varint,5,opt,name=burst,proto3" json:"burst,omitempty"`
+	// Level less debt as a part of the burst, in parts per million; negative in debt.
+	LeftPpm int64 `protobuf:"varint,6,opt,name=left_ppm,json=leftPpm,proto3" json:"left_ppm,omitempty"`
+	// Leases of the key that are open.
+	OpenLeases int64 `protobuf:"varint,7,opt,name=open_leases,json=openLeases,proto3" json:"open_leases,omitempty"`
+	// What feedback has done to the key. Absent: nothing, or it is over.
+	Control       *ControlState `protobuf:"bytes,8,opt,name=control,proto3" json:"control,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *KeyState) Reset() {
+	*x = KeyState{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *KeyState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*KeyState) ProtoMessage() {}
+
+func (x *KeyState) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use KeyState.ProtoReflect.Descriptor instead.
+func (*KeyState) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *KeyState) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *KeyState) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *KeyState) GetLevel() int64 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
+func (x *KeyState) GetDebt() int64 {
+	if x != nil {
+		return x.Debt
+	}
+	return 0
+}
+
+func (x *KeyState) GetBurst() int64 {
+	if x != nil {
+		return x.Burst
+	}
+	return 0
+}
+
+func (x *KeyState) GetLeftPpm() int64 {
+	if x != nil {
+		return x.LeftPpm
+	}
+	return 0
+}
+
+func (x *KeyState) GetOpenLeases() int64 {
+	if x != nil {
+		return x.OpenLeases
+	}
+	return 0
+}
+
+func (x *KeyState) GetControl() *ControlState {
+	if x != nil {
+		return x.Control
+	}
+	return nil
+}
+
+type LimitsKeysResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The most spent first: least left, most debt, most open leases, closed by
+	// feedback, then by name.
+	Keys []*KeyState `protobuf:"bytes,1,rep,name=keys,proto3" json:"keys,omitempty"`
+	// Keys of the limit that differ from one never seen, and those of them that begin
+	// with the prefix.
+	Total         int64 `protobuf:"varint,2,opt,name=total,proto3" json:"total,omitempty"`
+	Matching      int64 `protobuf:"varint,3,opt,name=matching,proto3" json:"matching,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LimitsKeysResponse) Reset() {
+	*x = LimitsKeysResponse{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LimitsKeysResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LimitsKeysResponse) ProtoMessage() {}
+
+func (x *LimitsKeysResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LimitsKeysResponse.ProtoReflect.Descriptor instead.
+func (*LimitsKeysResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *LimitsKeysResponse) GetKeys() []*KeyState {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *LimitsKeysResponse) GetTotal() int64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
+func (x *LimitsKeysResponse) GetMatching() int64 {
+	if x != nil {
+		return x.Matching
+	}
+	return 0
+}
+
 var File_quorlease_v1_limits_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_limits_proto_rawDesc = "" +
@@ -2825,7 +3064,26 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x06author\x18\x03 \x01(\tR\x06author\x123\n" +
 	"\achanges\x18\x04 \x03(\v2\x19.quorlease.v1.LimitChangeR\achanges\"M\n" +
 	"\x15LimitsHistoryResponse\x124\n" +
-	"\trevisions\x18\x01 \x03(\v2\x16.quorlease.v1.RevisionR\trevisions*H\n" +
+	"\trevisions\x18\x01 \x03(\v2\x16.quorlease.v1.RevisionR\trevisions\"i\n" +
+	"\x11LimitsKeysRequest\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03top\x18\x02 \x01(\rR\x03top\x12\x16\n" +
+	"\x06prefix\x18\x03 \x01(\tR\x06prefix\x12\x14\n" +
+	"\x05stale\x18\x04 \x01(\bR\x05stale\"\xec\x01\n" +
+	"\bKeyState\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1c\n" +
+	"\tdimension\x18\x02 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05level\x18\x03 \x01(\x03R\x05level\x12\x12\n" +
+	"\x04debt\x18\x04 \x01(\x03R\x04debt\x12\x14\n" +
+	"\x05burst\x18\x05 \x01(\x03R\x05burst\x12\x19\n" +
+	"\bleft_ppm\x18\x06 \x01(\x03R\aleftPpm\x12\x1f\n" +
+	"\vopen_leases\x18\a \x01(\x03R\n" +
+	"openLeases\x124\n" +
+	"\acontrol\x18\b \x01(\v2\x1a.quorlease.v1.ControlStateR\acontrol\"r\n" +
+	"\x12LimitsKeysResponse\x12*\n" +
+	"\x04keys\x18\x01 \x03(\v2\x16.quorlease.v1.KeyStateR\x04keys\x12\x14\n" +
+	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x1a\n" +
+	"\bmatching\x18\x03 \x01(\x03R\bmatching*H\n" +
 	"\x04Mode\x12\x14\n" +
 	"\x10MODE_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aENFORCE\x10\x01\x12\a\n" +
@@ -2837,14 +3095,15 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x11SCOPE_UNSPECIFIED\x10\x00\x12\n" +
 	"\n" +
 	"\x06CLIENT\x10\x01\x12\v\n" +
-	"\aRETRIES\x10\x022\xeb\x03\n" +
+	"\aRETRIES\x10\x022\xb6\x04\n" +
 	"\x06Limits\x12L\n" +
 	"\x05Apply\x12 .quorlease.v1.LimitsApplyRequest\x1a!.quorlease.v1.LimitsApplyResponse\x12I\n" +
 	"\x04List\x12\x1f.quorlease.v1.LimitsListRequest\x1a .quorlease.v1.LimitsListResponse\x12O\n" +
 	"\x06Delete\x12!.quorlease.v1.LimitsDeleteRequest\x1a\".quorlease.v1.LimitsDeleteResponse\x12R\n" +
 	"\aInspect\x12\".quorlease.v1.LimitsInspectRequest\x1a#.quorlease.v1.LimitsInspectResponse\x12O\n" +
 	"\x06Adjust\x12!.quorlease.v1.LimitsAdjustRequest\x1a\".quorlease.v1.LimitsAdjustResponse\x12R\n" +
-	"\aHistory\x12\".quorlease.v1.LimitsHistoryRequest\x1a#.quorlease.v1.LimitsHistoryResponseB=Z;github.com/quorlease/quorlease/api/quorlease/v1;quorleasev1b\x06proto3"
+	"\aHistory\x12\".quorlease.v1.LimitsHistoryRequest\x1a#.quorlease.v1.LimitsHistoryResponse\x12I\n" +
+	"\x04Keys\x12\x1f.quorlease.v1.LimitsKeysRequest\x1a .quorlease.v1.LimitsKeysResponseB=Z;github.com/quorlease/quorlease/api/quorlease/v1;quorleasev1b\x06proto3"
 
 var (
 	file_quorlease_v1_limits_proto_rawDescOnce sync.Once
@@ -2859,7 +3118,7 @@ func file_quorlease_v1_limits_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_v1_limits_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_quorlease_v1_limits_proto_goTypes = []any{
 	(Mode)(0),                     // 0: quorlease.v1.Mode
 	(Scope)(0),                    // 1: quorlease.v1.Scope
@@ -2894,43 +3153,46 @@ var file_quorlease_v1_limits_proto_goTypes = []any{
 	(*LimitsHistoryRequest)(nil),  // 30: quorlease.v1.LimitsHistoryRequest
 	(*Revision)(nil),              // 31: quorlease.v1.Revision
 	(*LimitsHistoryResponse)(nil), // 32: quorlease.v1.LimitsHistoryResponse
-	nil,                           // 33: quorlease.v1.Limit.MatchEntry
-	nil,                           // 34: quorlease.v1.Quota.AmountsEntry
-	nil,                           // 35: quorlease.v1.Queue.WeightsEntry
-	nil,                           // 36: quorlease.v1.QueueState.TokensEntry
-	(*durationpb.Duration)(nil),   // 37: google.protobuf.Duration
-	(FallbackMode)(0),             // 38: quorlease.v1.FallbackMode
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*Remaining)(nil),             // 40: quorlease.v1.Remaining
+	(*LimitsKeysRequest)(nil),     // 33: quorlease.v1.LimitsKeysRequest
+	(*KeyState)(nil),              // 34: quorlease.v1.KeyState
+	(*LimitsKeysResponse)(nil),    // 35: quorlease.v1.LimitsKeysResponse
+	nil,                           // 36: quorlease.v1.Limit.MatchEntry
+	nil,                           // 37: quorlease.v1.Quota.AmountsEntry
+	nil,                           // 38: quorlease.v1.Queue.WeightsEntry
+	nil,                           // 39: quorlease.v1.QueueState.TokensEntry
+	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(FallbackMode)(0),             // 41: quorlease.v1.FallbackMode
+	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
+	(*Remaining)(nil),             // 43: quorlease.v1.Remaining
 }
 var file_quorlease_v1_limits_proto_depIdxs = []int32{
-	37, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
+	40, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
 	3,  // 1: quorlease.v1.Dimension.rate:type_name -> quorlease.v1.Rate
 	4,  // 2: quorlease.v1.Limit.dimensions:type_name -> quorlease.v1.Dimension
 	5,  // 3: quorlease.v1.Limit.classes:type_name -> quorlease.v1.Class
-	37, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
-	38, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
+	40, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
+	41, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
 	7,  // 6: quorlease.v1.Limit.quota:type_name -> quorlease.v1.Quota
 	0,  // 7: quorlease.v1.Limit.mode:type_name -> quorlease.v1.Mode
-	37, // 8: quorlease.v1.Limit.ramp:type_name -> google.protobuf.Duration
+	40, // 8: quorlease.v1.Limit.ramp:type_name -> google.protobuf.Duration
 	8,  // 9: quorlease.v1.Limit.adaptive:type_name -> quorlease.v1.Adaptive
-	33, // 10: quorlease.v1.Limit.match:type_name -> quorlease.v1.Limit.MatchEntry
+	36, // 10: quorlease.v1.Limit.match:type_name -> quorlease.v1.Limit.MatchEntry
 	9,  // 11: quorlease.v1.Limit.overrides:type_name -> quorlease.v1.Override
 	10, // 12: quorlease.v1.Limit.queue:type_name -> quorlease.v1.Queue
 	11, // 13: quorlease.v1.Limit.source:type_name -> quorlease.v1.Reference
-	37, // 14: quorlease.v1.Limit.escrow:type_name -> google.protobuf.Duration
+	40, // 14: quorlease.v1.Limit.escrow:type_name -> google.protobuf.Duration
 	2,  // 15: quorlease.v1.Quota.period:type_name -> quorlease.v1.Quota.Period
-	34, // 16: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
-	37, // 17: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
+	37, // 16: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
+	40, // 17: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
 	4,  // 18: quorlease.v1.Override.dimensions:type_name -> quorlease.v1.Dimension
-	37, // 19: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
-	35, // 20: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
-	37, // 21: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
-	37, // 22: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
+	40, // 19: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
+	38, // 20: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
+	40, // 21: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
+	40, // 22: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
 	3,  // 23: quorlease.v1.RetryBudget.min_retries:type_name -> quorlease.v1.Rate
 	1,  // 24: quorlease.v1.RetryBudget.scope:type_name -> quorlease.v1.Scope
 	0,  // 25: quorlease.v1.RetryBudget.mode:type_name -> quorlease.v1.Mode
-	37, // 26: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
+	40, // 26: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
 	6,  // 27: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
 	12, // 28: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
 	6,  // 29: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
@@ -2941,43 +3203,47 @@ var file_quorlease_v1_limits_proto_depIdxs = []int32{
 	6,  // 34: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
 	12, // 35: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
 	3,  // 36: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
-	37, // 37: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
+	40, // 37: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
 	22, // 38: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
 	6,  // 39: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
 	21, // 40: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
 	27, // 41: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
 	24, // 42: quorlease.v1.LimitsInspectResponse.control:type_name -> quorlease.v1.ControlState
 	25, // 43: quorlease.v1.LimitsInspectResponse.queues:type_name -> quorlease.v1.QueueState
-	39, // 44: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
-	39, // 45: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
-	37, // 46: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
-	37, // 47: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
-	36, // 48: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
-	37, // 49: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
-	37, // 50: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
+	42, // 44: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
+	42, // 45: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
+	40, // 46: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
+	40, // 47: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
+	39, // 48: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
+	40, // 49: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
+	40, // 50: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
 	26, // 51: quorlease.v1.QueueState.clients:type_name -> quorlease.v1.QueueClient
-	40, // 52: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
-	40, // 53: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
-	39, // 54: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
+	43, // 52: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
+	43, // 53: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
+	42, // 54: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
 	14, // 55: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
 	31, // 56: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
-	13, // 57: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
-	16, // 58: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
-	18, // 59: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
-	20, // 60: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
-	28, // 61: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
-	30, // 62: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
-	15, // 63: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
-	17, // 64: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
-	19, // 65: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
-	23, // 66: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
-	29, // 67: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
-	32, // 68: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
-	63, // [63:69] is the sub-list for method output_type
-	57, // [57:63] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	24, // 57: quorlease.v1.KeyState.control:type_name -> quorlease.v1.ControlState
+	34, // 58: quorlease.v1.LimitsKeysResponse.keys:type_name -> quorlease.v1.KeyState
+	13, // 59: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
+	16, // 60: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
+	18, // 61: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
+	20, // 62: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
+	28, // 63: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
+	30, // 64: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
+	33, // 65: quorlease.v1.Limits.Keys:input_type -> quorlease.v1.LimitsKeysRequest
+	15, // 66: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
+	17, // 67: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
+	19, // 68: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
+	23, // 69: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
+	29, // 70: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
+	32, // 71: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
+	35, // 72: quorlease.v1.Limits.Keys:output_type -> quorlease.v1.LimitsKeysResponse
+	66, // [66:73] is the sub-list for method output_type
+	59, // [59:66] is the sub-list for method input_type
+	59, // [59:59] is the sub-list for extension type_name
+	59, // [59:59] is the sub-list for extension extendee
+	0,  // [0:59] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_limits_proto_init() }
@@ -3006,7 +3272,7 @@ func file_quorlease_v1_limits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_limits_proto_rawDesc), len(file_quorlease_v1_limits_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

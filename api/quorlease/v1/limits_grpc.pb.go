@@ -25,6 +25,7 @@ const (
 	Limits_Inspect_FullMethodName = "/quorlease.v1.Limits/Inspect"
 	Limits_Adjust_FullMethodName  = "/quorlease.v1.Limits/Adjust"
 	Limits_History_FullMethodName = "/quorlease.v1.Limits/History"
+	Limits_Keys_FullMethodName    = "/quorlease.v1.Limits/Keys"
 )
 
 // LimitsClient is the client API for Limits service.
@@ -40,6 +41,8 @@ type LimitsClient interface {
 	Inspect(ctx context.Context, in *LimitsInspectRequest, opts ...grpc.CallOption) (*LimitsInspectResponse, error)
 	Adjust(ctx context.Context, in *LimitsAdjustRequest, opts ...grpc.CallOption) (*LimitsAdjustResponse, error)
 	History(ctx context.Context, in *LimitsHistoryRequest, opts ...grpc.CallOption) (*LimitsHistoryResponse, error)
+	// Keys shows the keys of a limit of which least is left.
+	Keys(ctx context.Context, in *LimitsKeysRequest, opts ...grpc.CallOption) (*LimitsKeysResponse, error)
 }
 
 type limitsClient struct {
@@ -110,6 +113,16 @@ func (c *limitsClient) History(ctx context.Context, in *LimitsHistoryRequest, op
 	return out, nil
 }
 
+func (c *limitsClient) Keys(ctx context.Context, in *LimitsKeysRequest, opts ...grpc.CallOption) (*LimitsKeysResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LimitsKeysResponse)
+	err := c.cc.Invoke(ctx, Limits_Keys_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LimitsServer is the server API for Limits service.
 // All implementations must embed UnimplementedLimitsServer
 // for forward compatibility.
@@ -123,6 +136,8 @@ type LimitsServer interface {
 	Inspect(context.Context, *LimitsInspectRequest) (*LimitsInspectResponse, error)
 	Adjust(context.Context, *LimitsAdjustRequest) (*LimitsAdjustResponse, error)
 	History(context.Context, *LimitsHistoryRequest) (*LimitsHistoryResponse, error)
+	// Keys shows the keys of a limit of which least is left.
+	Keys(context.Context, *LimitsKeysRequest) (*LimitsKeysResponse, error)
 	mustEmbedUnimplementedLimitsServer()
 }
 
@@ -150,6 +165,9 @@ func (UnimplementedLimitsServer) Adjust(context.Context, *LimitsAdjustRequest) (
 }
 func (UnimplementedLimitsServer) History(context.Context, *LimitsHistoryRequest) (*LimitsHistoryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method History not implemented")
+}
+func (UnimplementedLimitsServer) Keys(context.Context, *LimitsKeysRequest) (*LimitsKeysResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Keys not implemented")
 }
 func (UnimplementedLimitsServer) mustEmbedUnimplementedLimitsServer() {}
 func (UnimplementedLimitsServer) testEmbeddedByValue()                {}
@@ -280,6 +298,24 @@ func _Limits_History_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Limits_Keys_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LimitsKeysRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LimitsServer).Keys(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Limits_Keys_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LimitsServer).Keys(ctx, req.(*LimitsKeysRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Limits_ServiceDesc is the grpc.ServiceDesc for Limits service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -310,6 +346,10 @@ var Limits_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "History",
 			Handler:    _Limits_History_Handler,
+		},
+		{
+			MethodName: "Keys",
+			Handler:    _Limits_Keys_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -809,9 +809,10 @@ func (x *Failure) GetMessage() string {
 }
 
 type QueuesRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Limit         string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: the key of each limit where most wait, at most 100 limits.
+	Limit         string `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key           string `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -862,7 +863,7 @@ func (x *QueuesRequest) GetKey() string {
 
 type QueuesResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// In the order of the limit's classes.
+	// In the order of the limit's classes, limits in that of their names.
 	Classes       []*QueueClass `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -916,7 +917,10 @@ type QueueClass struct {
 	Oldest int64 `protobuf:"varint,4,opt,name=oldest,proto3" json:"oldest,omitempty"`
 	Eta    int64 `protobuf:"varint,5,opt,name=eta,proto3" json:"eta,omitempty"`
 	// The first 20 in the order of their turns.
-	Clients       []*QueueClient `protobuf:"bytes,6,rep,name=clients,proto3" json:"clients,omitempty"`
+	Clients []*QueueClient `protobuf:"bytes,6,rep,name=clients,proto3" json:"clients,omitempty"`
+	// Where they wait, if no limit was asked for.
+	Limit         string `protobuf:"bytes,7,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key           string `protobuf:"bytes,8,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -993,6 +997,20 @@ func (x *QueueClass) GetClients() []*QueueClient {
 	return nil
 }
 
+func (x *QueueClass) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *QueueClass) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
 type QueueClient struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Client        string                 `protobuf:"bytes,1,opt,name=client,proto3" json:"client,omitempty"`
@@ -1053,6 +1071,207 @@ func (x *QueueClient) GetWeight() int64 {
 	return 0
 }
 
+type UsageRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// client, limit or team.
+	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
+	// The first hour, since 1970.
+	From          int64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageRequest) Reset() {
+	*x = UsageRequest{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageRequest) ProtoMessage() {}
+
+func (x *UsageRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
+func (*UsageRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *UsageRequest) GetBy() string {
+	if x != nil {
+		return x.By
+	}
+	return ""
+}
+
+func (x *UsageRequest) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+type UsageResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Rows          []*UsageRow            `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageResponse) Reset() {
+	*x = UsageResponse{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageResponse) ProtoMessage() {}
+
+func (x *UsageResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
+func (*UsageResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *UsageResponse) GetRows() []*UsageRow {
+	if x != nil {
+		return x.Rows
+	}
+	return nil
+}
+
+// UsageRow is one dimension of one limit, for one name.
+type UsageRow struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Name      string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Limit     string                 `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Dimension string                 `protobuf:"bytes,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// Acquires, and the tokens that they asked for.
+	Grants  int64 `protobuf:"varint,4,opt,name=grants,proto3" json:"grants,omitempty"`
+	Denials int64 `protobuf:"varint,5,opt,name=denials,proto3" json:"denials,omitempty"`
+	Granted int64 `protobuf:"varint,6,opt,name=granted,proto3" json:"granted,omitempty"`
+	Denied  int64 `protobuf:"varint,7,opt,name=denied,proto3" json:"denied,omitempty"`
+	// Beyond the bounds of names.
+	Other         bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageRow) Reset() {
+	*x = UsageRow{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageRow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageRow) ProtoMessage() {}
+
+func (x *UsageRow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageRow.ProtoReflect.Descriptor instead.
+func (*UsageRow) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *UsageRow) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *UsageRow) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *UsageRow) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *UsageRow) GetGrants() int64 {
+	if x != nil {
+		return x.Grants
+	}
+	return 0
+}
+
+func (x *UsageRow) GetDenials() int64 {
+	if x != nil {
+		return x.Denials
+	}
+	return 0
+}
+
+func (x *UsageRow) GetGranted() int64 {
+	if x != nil {
+		return x.Granted
+	}
+	return 0
+}
+
+func (x *UsageRow) GetDenied() int64 {
+	if x != nil {
+		return x.Denied
+	}
+	return 0
+}
+
+func (x *UsageRow) GetOther() bool {
+	if x != nil {
+		return x.Other
+	}
+	return false
+}
+
 type ReadIndexRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1061,7 +1280,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1073,7 +1292,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1086,7 +1305,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 type ReadIndexResponse struct {
@@ -1099,7 +1318,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1111,7 +1330,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1124,7 +1343,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -1213,7 +1432,7 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\"I\n" +
 	"\x0eQueuesResponse\x127\n" +
-	"\aclasses\x18\x01 \x03(\v2\x1d.quorlease.peer.v1.QueueClassR\aclasses\"\x9e\x02\n" +
+	"\aclasses\x18\x01 \x03(\v2\x1d.quorlease.peer.v1.QueueClassR\aclasses\"\xc6\x02\n" +
 	"\n" +
 	"QueueClass\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\tR\x05class\x12\x18\n" +
@@ -1221,24 +1440,41 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\x06tokens\x18\x03 \x03(\v2).quorlease.peer.v1.QueueClass.TokensEntryR\x06tokens\x12\x16\n" +
 	"\x06oldest\x18\x04 \x01(\x03R\x06oldest\x12\x10\n" +
 	"\x03eta\x18\x05 \x01(\x03R\x03eta\x128\n" +
-	"\aclients\x18\x06 \x03(\v2\x1e.quorlease.peer.v1.QueueClientR\aclients\x1a9\n" +
+	"\aclients\x18\x06 \x03(\v2\x1e.quorlease.peer.v1.QueueClientR\aclients\x12\x14\n" +
+	"\x05limit\x18\a \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\b \x01(\tR\x03key\x1a9\n" +
 	"\vTokensEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"W\n" +
 	"\vQueueClient\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x18\n" +
 	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12\x16\n" +
-	"\x06weight\x18\x03 \x01(\x03R\x06weight\"\x12\n" +
+	"\x06weight\x18\x03 \x01(\x03R\x06weight\"2\n" +
+	"\fUsageRequest\x12\x0e\n" +
+	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\x03R\x04from\"@\n" +
+	"\rUsageResponse\x12/\n" +
+	"\x04rows\x18\x01 \x03(\v2\x1b.quorlease.peer.v1.UsageRowR\x04rows\"\xcc\x01\n" +
+	"\bUsageRow\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x1c\n" +
+	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
+	"\x06grants\x18\x04 \x01(\x03R\x06grants\x12\x18\n" +
+	"\adenials\x18\x05 \x01(\x03R\adenials\x12\x18\n" +
+	"\agranted\x18\x06 \x01(\x03R\agranted\x12\x16\n" +
+	"\x06denied\x18\a \x01(\x03R\x06denied\x12\x14\n" +
+	"\x05other\x18\b \x01(\bR\x05other\"\x12\n" +
 	"\x10ReadIndexRequest\"_\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
-	"\afailure\x18\x02 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure2\xa1\x03\n" +
+	"\afailure\x18\x02 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure2\xed\x03\n" +
 	"\x04Peer\x12J\n" +
 	"\x05Probe\x12\x1f.quorlease.peer.v1.ProbeRequest\x1a .quorlease.peer.v1.ProbeResponse\x12P\n" +
 	"\aPromise\x12!.quorlease.peer.v1.PromiseRequest\x1a\".quorlease.peer.v1.PromiseResponse\x12T\n" +
 	"\aForward\x12!.quorlease.peer.v1.ForwardRequest\x1a\".quorlease.peer.v1.ForwardResponse(\x010\x01\x12V\n" +
 	"\tReadIndex\x12#.quorlease.peer.v1.ReadIndexRequest\x1a$.quorlease.peer.v1.ReadIndexResponse\x12M\n" +
-	"\x06Queues\x12 .quorlease.peer.v1.QueuesRequest\x1a!.quorlease.peer.v1.QueuesResponseB=Z;github.com/quorlease/quorlease/api/quorlease/peer/v1;peerv1b\x06proto3"
+	"\x06Queues\x12 .quorlease.peer.v1.QueuesRequest\x1a!.quorlease.peer.v1.QueuesResponse\x12J\n" +
+	"\x05Usage\x12\x1f.quorlease.peer.v1.UsageRequest\x1a .quorlease.peer.v1.UsageResponseB=Z;github.com/quorlease/quorlease/api/quorlease/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_quorlease_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -1253,7 +1489,7 @@ func file_quorlease_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_quorlease_peer_v1_peer_proto_goTypes = []any{
 	(Failure_Kind)(0),         // 0: quorlease.peer.v1.Failure.Kind
 	(*ProbeRequest)(nil),      // 1: quorlease.peer.v1.ProbeRequest
@@ -1271,41 +1507,47 @@ var file_quorlease_peer_v1_peer_proto_goTypes = []any{
 	(*QueuesResponse)(nil),    // 13: quorlease.peer.v1.QueuesResponse
 	(*QueueClass)(nil),        // 14: quorlease.peer.v1.QueueClass
 	(*QueueClient)(nil),       // 15: quorlease.peer.v1.QueueClient
-	(*ReadIndexRequest)(nil),  // 16: quorlease.peer.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil), // 17: quorlease.peer.v1.ReadIndexResponse
-	nil,                       // 18: quorlease.peer.v1.QueueClass.TokensEntry
-	(*v1.Operation)(nil),      // 19: quorlease.log.v1.Operation
-	(*v1.Result)(nil),         // 20: quorlease.log.v1.Result
+	(*UsageRequest)(nil),      // 16: quorlease.peer.v1.UsageRequest
+	(*UsageResponse)(nil),     // 17: quorlease.peer.v1.UsageResponse
+	(*UsageRow)(nil),          // 18: quorlease.peer.v1.UsageRow
+	(*ReadIndexRequest)(nil),  // 19: quorlease.peer.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil), // 20: quorlease.peer.v1.ReadIndexResponse
+	nil,                       // 21: quorlease.peer.v1.QueueClass.TokensEntry
+	(*v1.Operation)(nil),      // 22: quorlease.log.v1.Operation
+	(*v1.Result)(nil),         // 23: quorlease.log.v1.Result
 }
 var file_quorlease_peer_v1_peer_proto_depIdxs = []int32{
 	3,  // 0: quorlease.peer.v1.ProbeRequest.from:type_name -> quorlease.peer.v1.PeerInfo
 	3,  // 1: quorlease.peer.v1.ProbeResponse.self:type_name -> quorlease.peer.v1.PeerInfo
 	5,  // 2: quorlease.peer.v1.PromiseRequest.members:type_name -> quorlease.peer.v1.Member
 	8,  // 3: quorlease.peer.v1.ForwardRequest.items:type_name -> quorlease.peer.v1.ForwardItem
-	19, // 4: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
+	22, // 4: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
 	10, // 5: quorlease.peer.v1.ForwardResponse.answers:type_name -> quorlease.peer.v1.ForwardAnswer
-	20, // 6: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
+	23, // 6: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
 	11, // 7: quorlease.peer.v1.ForwardAnswer.failure:type_name -> quorlease.peer.v1.Failure
 	0,  // 8: quorlease.peer.v1.Failure.kind:type_name -> quorlease.peer.v1.Failure.Kind
 	14, // 9: quorlease.peer.v1.QueuesResponse.classes:type_name -> quorlease.peer.v1.QueueClass
-	18, // 10: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
+	21, // 10: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
 	15, // 11: quorlease.peer.v1.QueueClass.clients:type_name -> quorlease.peer.v1.QueueClient
-	11, // 12: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
-	1,  // 13: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
-	4,  // 14: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
-	7,  // 15: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
-	16, // 16: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
-	12, // 17: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
-	2,  // 18: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
-	6,  // 19: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
-	9,  // 20: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
-	17, // 21: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
-	13, // 22: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
-	18, // [18:23] is the sub-list for method output_type
-	13, // [13:18] is the sub-list for method input_type
-	13, // [13:13] is the sub-list for extension type_name
-	13, // [13:13] is the sub-list for extension extendee
-	0,  // [0:13] is the sub-list for field type_name
+	18, // 12: quorlease.peer.v1.UsageResponse.rows:type_name -> quorlease.peer.v1.UsageRow
+	11, // 13: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
+	1,  // 14: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
+	4,  // 15: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
+	7,  // 16: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
+	19, // 17: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
+	12, // 18: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
+	16, // 19: quorlease.peer.v1.Peer.Usage:input_type -> quorlease.peer.v1.UsageRequest
+	2,  // 20: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
+	6,  // 21: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
+	9,  // 22: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
+	20, // 23: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
+	13, // 24: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
+	17, // 25: quorlease.peer.v1.Peer.Usage:output_type -> quorlease.peer.v1.UsageResponse
+	20, // [20:26] is the sub-list for method output_type
+	14, // [14:20] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_peer_v1_peer_proto_init() }
@@ -1319,7 +1561,7 @@ func file_quorlease_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_peer_v1_peer_proto_rawDesc), len(file_quorlease_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   18,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

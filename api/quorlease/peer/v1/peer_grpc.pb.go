@@ -26,6 +26,7 @@ const (
 	Peer_Forward_FullMethodName   = "/quorlease.peer.v1.Peer/Forward"
 	Peer_ReadIndex_FullMethodName = "/quorlease.peer.v1.Peer/ReadIndex"
 	Peer_Queues_FullMethodName    = "/quorlease.peer.v1.Peer/Queues"
+	Peer_Usage_FullMethodName     = "/quorlease.peer.v1.Peer/Usage"
 )
 
 // PeerClient is the client API for Peer service.
@@ -48,6 +49,8 @@ type PeerClient interface {
 	// Queues shows what waits at a key on the node that is asked: the leader's
 	// queue is its own memory.
 	Queues(ctx context.Context, in *QueuesRequest, opts ...grpc.CallOption) (*QueuesResponse, error)
+	// Usage shows what the answers of the node that is asked granted and denied.
+	Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageResponse, error)
 }
 
 type peerClient struct {
@@ -111,6 +114,16 @@ func (c *peerClient) Queues(ctx context.Context, in *QueuesRequest, opts ...grpc
 	return out, nil
 }
 
+func (c *peerClient) Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(UsageResponse)
+	err := c.cc.Invoke(ctx, Peer_Usage_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -131,6 +144,8 @@ type PeerServer interface {
 	// Queues shows what waits at a key on the node that is asked: the leader's
 	// queue is its own memory.
 	Queues(context.Context, *QueuesRequest) (*QueuesResponse, error)
+	// Usage shows what the answers of the node that is asked granted and denied.
+	Usage(context.Context, *UsageRequest) (*UsageResponse, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -155,6 +170,9 @@ func (UnimplementedPeerServer) ReadIndex(context.Context, *ReadIndexRequest) (*R
 }
 func (UnimplementedPeerServer) Queues(context.Context, *QueuesRequest) (*QueuesResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Queues not implemented")
+}
+func (UnimplementedPeerServer) Usage(context.Context, *UsageRequest) (*UsageResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Usage not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -256,6 +274,24 @@ func _Peer_Queues_Handler(srv interface{}, ctx context.Context, dec func(interfa
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Usage_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(UsageRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Usage(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Usage_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Usage(ctx, req.(*UsageRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -278,6 +314,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Queues",
 			Handler:    _Peer_Queues_Handler,
+		},
+		{
+			MethodName: "Usage",
+			Handler:    _Peer_Usage_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
