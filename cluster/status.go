@@ -9,6 +9,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/warn"
 	"github.com/quorlease/quorlease/fsm"
 )
 
@@ -141,12 +142,11 @@ func (n *Node) addGauges() {
 			return float64(count)
 		})
 	}
-	n.metrics.Gauge("quorlease_retry_fraction_top",
-		"The largest part of a client's requests in its retry budget's window that were retries, 0 to 1.",
-		func() float64 { return float64(n.budgets.Tops().Fraction) / 1e6 })
+	n.metrics.Offenders(func() []warn.Offender { return n.budgets.Tops().Offenders })
 	n.metrics.Gauge("quorlease_clients_over_budget", "Clients whose retry budget is spent.",
 		func() float64 { return float64(n.budgets.Tops().Over) })
 	n.metrics.Queues(n.waiting.Depths)
+	n.metrics.Levels(n.viewNow)
 	n.metrics.Gauge("quorlease_follower_lag_entries",
 		"At the leader, how many entries the slowest member that answers is behind.", n.lag)
 	n.metrics.Counter("quorlease_peers_refused_total",

@@ -7,6 +7,7 @@
 package budget
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,11 +48,22 @@ type Config struct {
 type Office struct {
 	config Config
 	tops   atomic.Pointer[warn.Tops]
+
+	mu sync.Mutex
+	// firing are the incidents that were published and are not over. Its bound is
+	// that of the clients that the state machine keeps.
+	firing map[incident]struct{}
+}
+
+// incident is one of a client, as events name it.
+type incident struct {
+	kind   events.Kind
+	client string
 }
 
 // New returns an office. Its loops are the caller's to start.
 func New(c Config) *Office {
-	o := &Office{config: c}
+	o := &Office{config: c, firing: make(map[incident]struct{})}
 	o.tops.Store(&warn.Tops{})
 	return o
 }
@@ -151,17 +163,38 @@ func (o *Office) KeepWarned(stop <-chan struct{}) {
 			changes = rounds.Glance(o.config.Elapsed(), o.config.View)
 		}
 		for _, c := range changes {
-			o.config.Publish(event(c))
+			o.publish(event(c))
 		}
 		timer.Reset(rounds.Next() - o.config.Elapsed())
 	}
+}
+
+// Firing says whether an incident of a client, by its name in events, is not over.
+func (o *Office) Firing(kind events.Kind, client string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, firing := o.firing[incident{kind, client}]
+	return firing
+}
+
+// publish keeps what fires first, so that whoever hears the event finds it.
+func (o *Office) publish(e events.Event) {
+	which := incident{e.Kind, events.CleanName(e.Client)}
+	o.mu.Lock()
+	if e.Severity > events.Info {
+		o.firing[which] = struct{}{}
+	} else {
+		delete(o.firing, which)
+	}
+	o.mu.Unlock()
+	o.config.Publish(e)
 }
 
 // event is a change as an event of this node: it is no entry of the log.
 func event(c warn.Change) events.Event {
 	e := events.Event{
 		Kind: events.ClientRetryWarning, Severity: events.Warning,
-		Client: c.Client, Value: c.Fraction(), Text: c.Text(),
+		Client: c.Client, Value: c.Fraction(), Text: c.Text(), Window: c.Window, Error: c.Error, Bout: c.Bout(),
 	}
 	if c.Kind == warn.Over {
 		e.Kind = events.ClientOverBudget

@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/budget"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/warn"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/tally"
@@ -164,8 +165,15 @@ func TestStormIsSaidAtOnce(t *testing.T) {
 			if e := s.events[0]; e.Client != "batch-scorer" || e.Value != "92%" || e.Text != want {
 				s.t.Errorf("%+v, want %s", e, want)
 			}
-			if tops := s.Tops(); tops.Fraction != 920_000 || tops.Over != 1 {
+			want92 := []warn.Offender{{Client: "batch-scorer", Fraction: 920_000, Over: true}}
+			if tops := s.Tops(); !slices.Equal(tops.Offenders, want92) || tops.Over != 1 {
 				s.t.Errorf("%+v, want 92 %% and one client", tops)
+			}
+			if e := s.events[0]; e.Window != 5*time.Minute || e.Error != "429" || e.Bout == 0 {
+				s.t.Errorf("%+v, want its window, its error and a number", e)
+			}
+			if !s.Firing(events.ClientOverBudget, "batch-scorer") || s.Firing(events.ClientRetryWarning, "batch-scorer") {
+				s.t.Error("what fires is not what was said")
 			}
 		})
 	})
@@ -190,7 +198,7 @@ func TestStormIsSaidAtOnce(t *testing.T) {
 					s.t.Errorf("%v, want about %v", got[i], want[i])
 				}
 			}
-			if tops := s.Tops(); tops.Fraction != 0 || tops.Over != 0 || len(s.desk.Suspects.List(nil, false)) != 0 {
+			if tops := s.Tops(); len(tops.Offenders) != 0 || tops.Over != 0 || len(s.desk.Suspects.List(nil, false)) != 0 {
 				s.t.Errorf("%+v and %v after all", tops, s.desk.Suspects.List(nil, false))
 			}
 		})

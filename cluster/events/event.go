@@ -70,6 +70,13 @@ type Event struct {
 	Node  string
 	Value string
 	Text  string
+	// Window is the time that the value is of, 0 where it is of none. Error is the
+	// commonest one in it, empty where none is known.
+	Window time.Duration
+	Error  string
+	// Bout tells incidents apart that several nodes see for themselves: they have
+	// the same one. 0: nobody else sees it, or it stands in the log.
+	Bout int64
 }
 
 // Bounds of the texts, in bytes, so that the ring's memory is bounded however
@@ -88,8 +95,13 @@ func (e Event) clean() Event {
 	e.Node = cleanText(e.Node, nameLenMax)
 	e.Value = cleanText(e.Value, valueLenMax)
 	e.Text = cleanText(e.Text, textLenMax)
+	e.Error = cleanText(e.Error, nameLenMax)
 	return e
 }
+
+// CleanName is a name that anybody may have chosen as events show it: printable, and
+// at most 128 bytes. Different names may become the same.
+func CleanName(name string) string { return cleanText(name, nameLenMax) }
 
 // cleanText escapes what is not printable, line breaks and terminal sequences
 // included, and cuts at most bytes with an ellipsis at the end. A text that

@@ -32,6 +32,7 @@ type Set struct {
 	warnings *prometheus.CounterVec
 	// wouldRefuse counts by retry budget, whose names are an operator's.
 	wouldRefuse *prometheus.CounterVec
+	attempts    attempts
 
 	// known are the classes of every limit: the only names that become labels.
 	known atomic.Pointer[map[string][]*logv1.Class]
@@ -69,9 +70,10 @@ func New() *Set {
 			Name: "quorlease_is_leader", Help: "1 while this node serves as the leader.",
 		}),
 	}
-	m.wouldRefuse, m.warnings = newWouldRefuse(), newWarnings()
+	m.wouldRefuse, m.warnings, m.attempts = newWouldRefuse(), newWarnings(), newAttempts()
 	m.collectors = []prometheus.Collector{
 		m.decisions, m.seconds, m.entries, m.operations, m.commit, m.apply, m.pause, m.leader, m.wouldRefuse, m.warnings,
+		m.attempts.all, m.attempts.throttled,
 	}
 	return m
 }
@@ -217,6 +219,7 @@ func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.
 	limit, class := m.labels(limit, op.GetClass())
 	m.decisions.WithLabelValues(limit, class, decision, reason, source).Inc()
 	m.seconds.WithLabelValues(source).Observe(took.Seconds())
+	m.attempts.granted(result)
 	for _, w := range result.GetWarnings() {
 		name, _ := m.labels(w.GetLimit(), "")
 		m.warnings.WithLabelValues(name, reasonLabels[w.GetReason()]).Inc()

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -213,6 +214,8 @@ type Depth struct {
 	Waiting      int64
 	// Oldest is how long the one that came first has waited.
 	Oldest time.Duration
+	// Tokens is what they ask for together, by dimension.
+	Tokens []Cost
 }
 
 // Depths are those of every limit and class where somebody waits, in no order.
@@ -228,12 +231,29 @@ func (q *Queue) Depths(now time.Duration) []Depth {
 			}
 			d.Waiting += int64(l.waiting)
 			d.Oldest = max(d.Oldest, now-l.oldest(now))
+			d.Tokens = addCosts(d.Tokens, l.tokens)
 		}
 	}
 	list := make([]Depth, 0, len(depths))
 	for _, d := range depths {
 		if d.Waiting > 0 {
 			list = append(list, *d)
+		}
+	}
+	return list
+}
+
+// addCosts adds more to a list with each dimension once. A sum of many keys stays
+// where it fits.
+func addCosts(list []Cost, more sums) []Cost {
+	for _, c := range more {
+		i := slices.IndexFunc(list, func(one Cost) bool { return one.Dimension == c.Dimension })
+		switch {
+		case c.Tokens == 0:
+		case i < 0:
+			list = append(list, c)
+		default:
+			list[i].Tokens += min(c.Tokens, math.MaxInt64-list[i].Tokens)
 		}
 	}
 	return list

@@ -1,6 +1,8 @@
 package warn
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -31,13 +33,37 @@ type Rounds struct {
 	rested, next time.Duration
 }
 
+// OffendersMax is how many clients a round finds by name.
+const OffendersMax = 10
+
+// Offender is a client that retries.
+type Offender struct {
+	Client string
+	// Fraction is the part of its requests that were retries, in parts per million.
+	Fraction int64
+	// Over: its budget is spent. Silent: the budget is one that nobody is told of.
+	Over, Silent bool
+}
+
+// compare puts the worse one first: who is over its budget, then who retries most.
+// Of equals the name decides, so that the same ones are found again.
+func (o Offender) compare(p Offender) int {
+	if o.Over != p.Over {
+		if o.Over {
+			return -1
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(p.Fraction, o.Fraction), cmp.Compare(o.Client, p.Client))
+}
+
 // Tops is what a round has found, for metrics.
 type Tops struct {
-	// Fraction is the largest part of a client's requests that were retries, in
-	// parts per million, among clients whose budget counts them. Over is how many
-	// clients are over their budget.
-	Fraction int64
-	Over     int
+	// Offenders are the worst OffendersMax, worst first, among clients whose budget
+	// counts them.
+	Offenders []Offender
+	// Over is how many clients are over their budget.
+	Over int
 }
 
 // NewRounds returns rounds that have looked at nobody.
@@ -108,7 +134,7 @@ func (r *Rounds) standing(m *fsm.Machine, now bucket.Instant, name string) Stand
 		return Standing{Client: name}
 	}
 	budget := m.BudgetFor(name)
-	s := Standing{Client: name, Total: total, Retries: retries}
+	s := Standing{Client: name, Total: total, Retries: retries, Now: now}
 	switch budget.GetMode() {
 	case logv1.Mode_MODE_ENFORCE, logv1.Mode_MODE_WARN:
 	case logv1.Mode_MODE_OFF:
@@ -141,13 +167,19 @@ func (t *Tops) add(s Standing) {
 	if s.Over {
 		t.Over++
 	}
-	if s.counts && s.Retries <= s.Total {
-		// Counts of a window are below 2^50: a million of them would overflow, and
-		// then it is exact enough to divide first.
-		ppm := s.Retries * 1_000_000 / s.Total
-		if s.Retries > 1<<42 {
-			ppm = s.Retries / (s.Total / 1_000_000)
-		}
-		t.Fraction = max(t.Fraction, ppm)
+	if !s.counts || s.Retries > s.Total || s.Retries == 0 {
+		return
+	}
+	// Counts of a window are below 2^50: a million of them would overflow, and
+	// then it is exact enough to divide first.
+	ppm := s.Retries * 1_000_000 / s.Total
+	if s.Retries > 1<<42 {
+		ppm = s.Retries / (s.Total / 1_000_000)
+	}
+	one := Offender{Client: s.Client, Fraction: ppm, Over: s.Over, Silent: s.silent}
+	at, _ := slices.BinarySearchFunc(t.Offenders, one, Offender.compare)
+	if at < OffendersMax {
+		t.Offenders = slices.Insert(t.Offenders, at, one)
+		t.Offenders = t.Offenders[:min(len(t.Offenders), OffendersMax)]
 	}
 }

@@ -12,6 +12,8 @@ package warn
 import (
 	"fmt"
 	"time"
+
+	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
 // Calm is for how long a client has to be below before it is over: one that
@@ -34,6 +36,8 @@ type Standing struct {
 	Enforced bool
 	// Error is the commonest one that was reported. It may be empty.
 	Error string
+	// Now is the authority time of the look.
+	Now bucket.Instant
 	// slides is how long it takes until the window drops counts.
 	slides time.Duration
 	// counts: there are enough requests for the fraction to count. silent: the
@@ -169,6 +173,11 @@ func (w *Watch) Watches(client string) bool { return w.clients[client] != nil }
 
 // Len is how many clients are watched.
 func (w *Watch) Len() int { return len(w.clients) }
+
+// Bout numbers the incidents of a client by their beginning, so that nodes that see
+// the same one have the same number, unless they see it on different sides of a
+// border. The next one begins at least Calm later, and has another.
+func (c *Change) Bout() int64 { return int64(c.Now)/int64(Calm) + 1 }
 
 // Fraction is which part of the requests were retries, as people write it.
 func (s *Standing) Fraction() string {

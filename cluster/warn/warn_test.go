@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/cluster/warn"
+	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
 // batch is a client with so many retries among a hundred requests.
@@ -204,6 +205,19 @@ func TestText(t *testing.T) {
 			t.Errorf("a third is %s", got)
 		}
 	})
+}
+
+// TestBout: nodes that see an incident a moment apart number it alike, and the next
+// one of the client is another.
+func TestBout(t *testing.T) {
+	t.Parallel()
+	at := func(now time.Duration) int64 {
+		c := warn.Change{Standing: warn.Standing{Now: bucket.Instant(now)}}
+		return c.Bout()
+	}
+	if at(0) == 0 || at(time.Hour) != at(time.Hour+warn.Calm-1) || at(time.Hour) == at(time.Hour+warn.Calm) {
+		t.Errorf("%d, then %d, %d and %d", at(0), at(time.Hour), at(time.Hour+warn.Calm-1), at(time.Hour+warn.Calm))
+	}
 }
 
 func TestSuspects(t *testing.T) {

@@ -32,8 +32,8 @@ import (
 // become free ones, and the process id after `kill` that of the node for which
 // the document shows it, or else that of the leader.
 //
-// What asks for events or for the state of the cluster is asked again until it
-// prints what the document shows: noticing a loss and electing take their time.
+// What asks for events, for figures or for the state of the cluster is asked again
+// until it prints what the document shows: noticing and electing take their time.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"README.md", "docs/start.md", "docs/operating/alerts.md"} {
@@ -178,7 +178,8 @@ func (d *document) run(s docStep) {
 			d.shown[row[2]] = row[1]
 		}
 		d.check(s, d.background(command, "Ctrl-C stops all of them."))
-	case strings.HasPrefix(command, "quorlease events"), strings.HasPrefix(command, "quorlease cluster status"):
+	case strings.HasPrefix(command, "quorlease events"), strings.HasPrefix(command, "quorlease cluster status"),
+		strings.HasPrefix(command, "quorlease clients"), strings.Contains(command, "/metrics | grep"):
 		var got result
 		pattern := patternOf(s.want)
 		eventually(func() bool {
@@ -381,7 +382,9 @@ func patternOf(want string) *regexp.Regexp {
 	}
 	// The last line may lack its end, and lines that stand for any may be none.
 	text := pattern.String()
-	if rest, ok := strings.CutSuffix(text, `\n`); ok {
+	if rest, ok := strings.CutSuffix(text, `\n(?:.*\n)*`); ok {
+		text = rest + `(?:\n.*)*`
+	} else if rest, ok := strings.CutSuffix(text, `\n`); ok {
 		text = rest + `\n?`
 	} else {
 		text += `.*`

@@ -191,6 +191,7 @@ func (s *serving) watch(o *serveOptions, registry *prometheus.Registry) (err err
 	s.alarm, err = alarm.Open(alarm.Config{
 		Node: o.node.ID, Link: "http://" + o.node.AdvertiseHTTP, Events: s.node.Events(), Targets: o.alerts,
 		HasQuorum:  func() bool { return s.node.Status().Quorum == cluster.HasLeader },
+		Firing:     s.node.Firing,
 		Registerer: registry, Logger: s.logger.Named("alarm"),
 	})
 	return err

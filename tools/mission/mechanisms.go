@@ -20,6 +20,14 @@ var mechanisms = []mechanism{
 		text: "return cmp.Compare(patience(b), patience(a))", without: "return cmp.Compare(patience(a), patience(b))",
 	},
 	{
+		row: "S1-10", file: "cluster/metrics/clients.go", tests: "cluster/metrics",
+		text: "m.attempts.throttled.Add(float64(count.Throttled))", without: "m.attempts.throttled.Add(0)",
+	},
+	{
+		row: "S1-11", file: "cluster/metrics/clients.go", tests: "cluster/metrics",
+		text: "m.attempts.all.Add(float64(count.Total))", without: "m.attempts.all.Add(0)",
+	},
+	{
 		row: "S1-13", file: "cluster/retries/waits.go", tests: "cluster/retries", pattern: "TestWaitsThatAreKept",
 		text: "return told && at < until", without: "return told && at > until",
 	},
@@ -146,6 +154,10 @@ var mechanisms = []mechanism{
 	{
 		row: "S2-27", file: "fsm/expiry.go", tests: "fsm", pattern: "TestIdleTenantsGo/S2-27",
 		text: "m.state.DropKey(lim, k)", without: "m.state.SealKey(k)",
+	},
+	{
+		row: "S2-29", file: "cluster/queue/look.go", tests: "cluster/queue",
+		text: "d.Tokens = addCosts(d.Tokens, l.tokens)", without: "d.Tokens = nil",
 	},
 	{
 		row: "S2-32", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-32",

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -23,8 +24,10 @@ type Config struct {
 	Link string
 	// Events are the node's. Required.
 	Events *events.Ring
-	// HasQuorum says how it stands now. It is asked when events were missed.
+	// HasQuorum says how it stands now, Firing whether that of a client is not over.
+	// They are asked when events were missed. Nil: nobody knows.
 	HasQuorum func() bool
+	Firing    func(kind events.Kind, client string) bool
 	// Targets get the alerts.
 	Targets Targets
 	// Registerer gets the figures of deliveries. Nil: nobody does.
@@ -35,11 +38,16 @@ type Config struct {
 
 // Alarm reads a node's events until the ring is closed.
 type Alarm struct {
-	config   Config
-	notifier *alert.Notifier
-	open     incidents
-	cancel   context.CancelFunc
-	reading  sync.WaitGroup
+	config Config
+	// node tells of the node, clients of clients: however many of them storm, they
+	// take no room from a quorum that is lost.
+	node, clients *alert.Notifier
+	open          incidents
+	// crowded counts incidents of clients that were one too many, by receivers.
+	crowded   atomic.Uint64
+	receivers uint64
+	cancel    context.CancelFunc
+	reading   sync.WaitGroup
 }
 
 // Open starts to read, from the first event that is kept.
@@ -51,14 +59,19 @@ func Open(c Config) (*Alarm, error) {
 	if err != nil {
 		return nil, err
 	}
+	more, err := c.Targets.Sinks()
+	if err != nil {
+		return nil, err
+	}
 	everything := uint64(0)
 	subscription, err := c.Events.Subscribe(&everything)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &Alarm{config: c, open: incidents{}, cancel: cancel}
-	a.notifier = alert.New(alert.Config{Sinks: sinks, OnFailure: a.failed})
+	a := &Alarm{config: c, open: incidents{}, receivers: uint64(len(sinks)), cancel: cancel}
+	a.node = alert.New(alert.Config{Sinks: sinks, OnFailure: a.failed})
+	a.clients = alert.New(alert.Config{Sinks: more, OnFailure: a.failed})
 	a.register(c.Registerer)
 	a.reading.Go(func() { a.read(ctx, subscription) })
 	return a, nil
@@ -83,13 +96,21 @@ func (a *Alarm) register(r prometheus.Registerer) {
 		},
 		{
 			"quorlease_alerts_dropped_total", "Incidents of which a receiver was not told.",
-			func(c alert.Counts) uint64 { return c.Dropped },
+			func(c alert.Counts) uint64 { return c.Dropped + a.crowded.Load() },
 		},
 	} {
 		r.MustRegister(prometheus.NewCounterFunc(
 			prometheus.CounterOpts{Name: figure.name, Help: figure.help},
-			func() float64 { return float64(figure.count(a.notifier.Counts())) },
+			func() float64 { return float64(figure.count(a.counts())) },
 		))
+	}
+}
+
+// counts are those of both notifiers.
+func (a *Alarm) counts() alert.Counts {
+	one, other := a.node.Counts(), a.clients.Counts()
+	return alert.Counts{
+		Delivered: one.Delivered + other.Delivered, Failed: one.Failed + other.Failed, Dropped: one.Dropped + other.Dropped,
 	}
 }
 
@@ -99,10 +120,7 @@ func (a *Alarm) read(ctx context.Context, s *events.Subscription) {
 		var lost *events.LostError
 		switch {
 		case errors.As(err, &lost):
-			// The end of the most important incident may be among them.
-			if a.config.HasQuorum != nil && a.config.HasQuorum() {
-				a.notify(events.Event{Kind: events.QuorumRestored, Time: time.Now(), Text: "there is a quorum"})
-			}
+			a.missed()
 		case err != nil:
 			return
 		default:
@@ -111,13 +129,40 @@ func (a *Alarm) read(ctx context.Context, s *events.Subscription) {
 	}
 }
 
+// missed ends what is over, because its end may be among the events that were lost.
+func (a *Alarm) missed() {
+	if a.config.HasQuorum != nil && a.config.HasQuorum() {
+		a.notify(events.Event{Kind: events.QuorumRestored, Time: time.Now(), Text: "there is a quorum"})
+	}
+	if a.config.Firing == nil {
+		return
+	}
+	for which := range a.open {
+		if isOfClient(which.kind) && !a.config.Firing(which.kind, which.client) {
+			a.notify(events.Event{
+				Kind: which.kind, Severity: events.Info, Time: time.Now(), Client: which.client,
+				Text: which.client + " is below again",
+			})
+		}
+	}
+}
+
 func (a *Alarm) notify(event events.Event) {
+	ofClient := isOfClient(event.Kind)
+	if ofClient && begins(event) && len(a.open) >= incidentsMax {
+		a.crowded.Add(a.receivers)
+		return
+	}
 	said, ok := a.open.observe(event)
 	if !ok {
 		return
 	}
 	said.Name, said.Link = a.config.Node, a.config.Link
-	a.notifier.Notify(said)
+	if ofClient {
+		a.clients.Notify(said)
+	} else {
+		a.node.Notify(said)
+	}
 }
 
 func (a *Alarm) failed(f alert.Failure) {
@@ -144,7 +189,12 @@ func (a *Alarm) Close() {
 	a.reading.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), flushMax)
 	defer cancel()
-	if err := a.notifier.Close(ctx); err != nil {
+	var clients error
+	var closing sync.WaitGroup
+	closing.Go(func() { clients = a.clients.Close(ctx) })
+	err := a.node.Close(ctx)
+	closing.Wait()
+	if err = errors.Join(err, clients); err != nil {
 		a.config.Logger.Warn("alerts not delivered", "err", err)
 	}
 	a.cancel()

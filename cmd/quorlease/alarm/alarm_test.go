@@ -3,6 +3,7 @@ package alarm
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -68,6 +69,15 @@ func TestG8IncidentsOfANode(t *testing.T) {
 			"+SpendCapReached/a +SpendCapReached/b -SpendCapReached/a",
 		},
 		{
+			"S1-41_S1-48_each_client_and_each_line_by_itself",
+			[]events.Event{
+				calm(events.ClientOverBudget, "a"), storms(events.ClientRetryWarning, "a", 1),
+				storms(events.ClientOverBudget, "a", 2), storms(events.ClientOverBudget, "b", 2),
+				calm(events.ClientOverBudget, "a"), calm(events.ClientOverBudget, "a"), storms(events.ClientOverBudget, "a", 3),
+			},
+			"+ClientRetryWarning/a +ClientOverBudget/a +ClientOverBudget/b -ClientOverBudget/a +ClientOverBudget/a",
+		},
+		{
 			"followers_apart",
 			[]events.Event{lagging("n2"), lagging("n3"), caughtUp("n2"), lagging("n3"), caughtUp("n3")},
 			"+FollowerLagging/n2 +FollowerLagging/n3 -FollowerLagging/n2 -FollowerLagging/n3",
@@ -84,7 +94,7 @@ func TestG8IncidentsOfANode(t *testing.T) {
 				if !ok {
 					continue
 				}
-				name := strings.TrimSuffix(a.Kind+"/"+a.Labels["member"]+a.Labels["key"], "/")
+				name := strings.TrimSuffix(a.Kind+"/"+a.Labels["member"]+a.Labels["key"]+a.Labels["client"], "/")
 				if a.Resolved {
 					if begun[name] != a.ID {
 						t.Errorf("%s ended as %q, began as %q", name, a.ID, begun[name])
@@ -206,30 +216,41 @@ func TestAReaderThatMissedTheEndAsks(t *testing.T) {
 	ring := events.New(1, nil)
 	r := newReceiver(t)
 	a := &Alarm{
-		config: Config{Node: "n1", HasQuorum: func() bool { return true }, Logger: hclog.NewNullLogger()},
-		open:   incidents{}, cancel: func() {},
+		config: Config{
+			Node: "n1", Logger: hclog.NewNullLogger(), HasQuorum: func() bool { return true },
+			Firing: func(_ events.Kind, client string) bool { return client == "storms on" },
+		},
+		open: incidents{}, cancel: func() {},
 	}
 	sinks, err := Targets{Webhooks: URLs{r.URL}}.Sinks()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.notifier = alert.NewNotifier(sinks...)
+	a.node, a.clients = alert.NewNotifier(sinks...), alert.NewNotifier(sinks...)
 	everything := uint64(0)
 	subscription, err := ring.Subscribe(&everything)
 	if err != nil {
 		t.Fatal(err)
 	}
 	a.notify(lost)
+	a.notify(storms(events.ClientOverBudget, "storms on", 1))
+	a.notify(storms(events.ClientOverBudget, "is calm", 1))
 	for range 3 {
 		ring.Publish(event(events.LimitChanged, events.Info, ""))
 	}
 	ring.Close()
 	a.read(t.Context(), subscription)
-	if err := a.notifier.Close(t.Context()); err != nil {
+	if err := errors.Join(a.node.Close(t.Context()), a.clients.Close(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	if got := r.lines(); len(got) != 2 || !strings.HasPrefix(got[1], "QuorumLost resolved of n1, critical: there is") {
-		t.Errorf("got %q", got)
+	got := strings.Join(r.lines(), "\n")
+	for _, want := range []string{
+		"QuorumLost resolved of n1, critical: there is",
+		"ClientOverBudget resolved of n1, warning: is calm is below again map[client:is calm] map[]",
+	} {
+		if len(r.lines()) != 5 || !strings.Contains(got, want) {
+			t.Errorf("got %s\nwant %s", got, want)
+		}
 	}
 }
 

@@ -10,16 +10,24 @@ import (
 	"github.com/quorlease/quorlease/cluster/events"
 )
 
-// about names an incident: its kind, the member it is about where that is another
-// node, and the key of a limit where it is about one.
+// about names an incident: its kind, and what it is about: a member where that is
+// another node, the key of a limit, or a client.
 type about struct {
-	kind       events.Kind
-	node       string
-	limit, key string
+	kind               events.Kind
+	node               string
+	limit, key, client string
 }
 
 // incidents are those that are open, with their ids.
 type incidents map[about]string
+
+// incidentsMax bounds them: clients choose their names. The notifier keeps fewer.
+const incidentsMax = 1024
+
+// isOfClient says whether the incident is what a client does, and not how the node is.
+func isOfClient(kind events.Kind) bool {
+	return kind == events.ClientRetryWarning || kind == events.ClientOverBudget
+}
 
 // begins and ends say which events are the beginning of an incident and which are
 // its end. A DiskStalled has none: the node stops.
@@ -27,7 +35,7 @@ func begins(e events.Event) bool {
 	switch e.Kind {
 	case events.QuorumLost, events.DiskStalled, events.SpendCapReached:
 		return true
-	case events.DiskLow, events.FollowerLagging:
+	case events.DiskLow, events.FollowerLagging, events.ClientRetryWarning, events.ClientOverBudget:
 		return e.Severity > events.Info
 	default:
 		return false
@@ -38,7 +46,7 @@ func ends(e events.Event) bool {
 	switch e.Kind {
 	case events.QuorumRestored, events.LimitCleared:
 		return true
-	case events.DiskLow, events.FollowerLagging:
+	case events.DiskLow, events.FollowerLagging, events.ClientRetryWarning, events.ClientOverBudget:
 		return e.Severity == events.Info
 	default:
 		return false
@@ -59,6 +67,9 @@ func (i incidents) observe(e events.Event) (said alert.Alert, ok bool) {
 		if e.Value != "" {
 			labels["key"] = e.Value
 		}
+	case events.ClientRetryWarning, events.ClientOverBudget:
+		which.client = e.Client
+		labels, values = named("client", e.Client), retries(e)
 	default:
 	}
 	id, open := i[which]
@@ -79,14 +90,32 @@ func (i incidents) observe(e events.Event) (said alert.Alert, ok bool) {
 	return said, true
 }
 
+// retries are the figures of a client that retries, none where they were missed.
+func retries(e events.Event) map[string]string {
+	if e.Value == "" {
+		return nil
+	}
+	values := map[string]string{"fraction": e.Value, "window": e.Window.String()}
+	if e.Error != "" {
+		values["error"] = e.Error
+	}
+	return values
+}
+
 // newID names a new incident. What stands in the log has one name at every node, so
-// that a receiver can tell that they speak of one; what only this node saw has a
-// random one.
+// that a receiver can tell that they speak of one, and so has what each of them
+// sees in the log's figures; what only this node saw has a random one.
 func newID(e events.Event) string {
-	if e.Index == 0 {
+	var name []byte
+	switch {
+	case e.Index != 0:
+		name = fmt.Appendf(nil, "%s %d %d %s %s", e.Kind, e.Index, e.Time.UnixNano(), e.Limit, e.Value)
+	case e.Bout != 0:
+		name = fmt.Appendf(nil, "%s %d %s", e.Kind, e.Bout, e.Client)
+	default:
 		return rand.Text()
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d %s %s", e.Kind, e.Index, e.Time.UnixNano(), e.Limit, e.Value))
+	sum := sha256.Sum256(name)
 	return base32.StdEncoding.EncodeToString(sum[:])[:26]
 }
 
