@@ -183,14 +183,19 @@ func Inspect(r *quorleasev1.LimitsInspectRequest) error {
 
 // Top is how many clients are to be shown.
 func Top(r *quorleasev1.ClientsListRequest) (int, error) {
-	if r.GetTop() == 0 {
-		return topDefault, nil
-	}
 	c := &checker{}
-	if r.GetTop() > topMax {
-		c.fail("top", "%d is out of range 0..%d", r.GetTop(), topMax)
+	return c.top(r.GetTop()), c.err()
+}
+
+// top is how many rows are to be shown.
+func (c *checker) top(n uint32) int {
+	if n == 0 {
+		return topDefault
 	}
-	return int(r.GetTop()), c.err()
+	if n > topMax {
+		c.fail("top", "%d is out of range 0..%d", n, topMax)
+	}
+	return int(n)
 }
 
 // Hello checks the first message of a session. It returns the session's id.

@@ -1,0 +1,75 @@
+// Package usage is the service UsageBook.
+package usage
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/quorlease/quorlease/api/limitsfile"
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/cluster/usage"
+)
+
+// hoursDefault is how far back a query looks that does not say.
+const hoursDefault = 24
+
+// Asker asks every node what it has counted.
+type Asker interface {
+	Usage(ctx context.Context, q usage.Query) usage.Answer
+}
+
+// Service is the service UsageBook. It is safe for concurrent use.
+type Service struct {
+	quorleasev1.UnimplementedUsageBookServer
+	node Asker
+}
+
+// New is the service of a node.
+func New(node Asker) *Service { return &Service{node: node} }
+
+// Query says who was granted and denied how much.
+func (s *Service) Query(
+	ctx context.Context, r *quorleasev1.UsageQueryRequest,
+) (*quorleasev1.UsageQueryResponse, error) {
+	q, err := query(r)
+	if err != nil {
+		return nil, err
+	}
+	found := s.node.Usage(ctx, q)
+	answer := &quorleasev1.UsageQueryResponse{
+		From: timestamppb.New(found.From), To: timestamppb.New(found.To), Nodes: found.Nodes, Missing: found.Missing,
+	}
+	for _, row := range found.Rows {
+		answer.Rows = append(answer.Rows, &quorleasev1.UsageRow{
+			Name: row.Name, Limit: row.Limit, Dimension: row.Dimension, Other: row.Other,
+			Grants: row.Grants, Denials: row.Denials, Granted: row.Granted, Denied: row.Denied,
+		})
+	}
+	return answer, nil
+}
+
+// query checks what is asked.
+func query(r *quorleasev1.UsageQueryRequest) (usage.Query, error) {
+	q := usage.Query{By: r.GetBy(), Hours: int(r.GetHours()), Top: int(r.GetTop())}
+	switch q.By {
+	case usage.ByClient, usage.ByLimit, usage.ByTeam:
+	default:
+		return q, convert.Wrong("by", limitsfile.Quote(q.By)+": must be client, limit or team")
+	}
+	if q.Hours > usage.HoursMost {
+		return q, convert.Wrong("hours", fmt.Sprintf("%d is out of range 0..%d", q.Hours, usage.HoursMost))
+	}
+	if q.Top > usage.TopMost {
+		return q, convert.Wrong("top", fmt.Sprintf("%d is out of range 0..%d", q.Top, usage.TopMost))
+	}
+	if q.Hours == 0 {
+		q.Hours = hoursDefault
+	}
+	if q.Top == 0 {
+		q.Top = usage.TopMost
+	}
+	return q, nil
+}

@@ -1,0 +1,135 @@
+package usage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+)
+
+// By what rows are named.
+const (
+	ByClient = "client"
+	ByLimit  = "limit"
+	ByTeam   = "team"
+)
+
+// TopMost is how many rows a node says of itself, and those that are counted together
+// beside them.
+const TopMost = 1000
+
+// askWithin is how long another node may take to say what it has counted.
+const askWithin = time.Second
+
+// Query is what somebody wants to know.
+type Query struct {
+	// By is one of the names above.
+	By string
+	// Hours is how many, with the one that has begun; 1 to HoursMost.
+	Hours int
+	// Top is how many rows, 1 to TopMost; the rest is counted together.
+	Top int
+}
+
+// Answer is what the nodes have counted.
+type Answer struct {
+	// Rows are the most granted first, and what is counted together last.
+	Rows []Row
+	// From is the beginning of an hour.
+	From, To time.Time
+	// Nodes have said what they counted, Missing have not. They are in order.
+	Nodes, Missing []string
+}
+
+// Node is one that can be asked.
+type Node struct{ Name, Address string }
+
+// Ask answers for this node and for the others, as far as they answer within a second.
+// client is called for their addresses, from several goroutines.
+func (b *Book) Ask(
+	ctx context.Context, q Query, others []Node, client func(address string) (peerv1.PeerClient, error),
+) Answer {
+	now := b.config.Now()
+	from := hourOf(now) - int64(q.Hours) + 1
+	answer := Answer{From: time.Unix(from*3600, 0), To: now}
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	responses := make([]*peerv1.UsageResponse, len(others))
+	var asking sync.WaitGroup
+	for i, other := range others {
+		asking.Go(func() {
+			if c, err := client(other.Address); err == nil {
+				// One who does not answer is named as missing, whatever the reason.
+				responses[i], _ = c.Usage(ctx, &peerv1.UsageRequest{By: q.By, From: from})
+			}
+		})
+	}
+	all, err := b.since(ctx, q.By, from)
+	asking.Wait()
+	answer.note(b.config.Node, err == nil)
+	for i, response := range responses {
+		answer.note(others[i].Name, response != nil)
+		for _, r := range response.GetRows() {
+			all.add(Row{Name: r.GetName(), Limit: r.GetLimit(), Dimension: r.GetDimension(), Other: r.GetOther()}, Count{
+				Grants: r.GetGrants(), Denials: r.GetDenials(), Granted: r.GetGranted(), Denied: r.GetDenied(),
+			})
+		}
+	}
+	slices.Sort(answer.Nodes)
+	slices.Sort(answer.Missing)
+	answer.Rows = all.fold(q.Top)
+	return answer
+}
+
+// note notes whether a node has said all that it knows.
+func (a *Answer) note(node string, said bool) {
+	if said {
+		a.Nodes = append(a.Nodes, node)
+		return
+	}
+	a.Missing = append(a.Missing, node)
+}
+
+// Own answers another node for this one. The error is ctx's.
+func (b *Book) Own(ctx context.Context, r *peerv1.UsageRequest) (*peerv1.UsageResponse, error) {
+	all, err := b.since(ctx, r.GetBy(), r.GetFrom())
+	if err != nil {
+		return nil, err
+	}
+	response := &peerv1.UsageResponse{}
+	for _, row := range all.fold(TopMost) {
+		response.Rows = append(response.Rows, &peerv1.UsageRow{
+			Name: row.Name, Limit: row.Limit, Dimension: row.Dimension, Other: row.Other,
+			Grants: row.Grants, Denials: row.Denials, Granted: row.Granted, Denied: row.Denied,
+		})
+	}
+	return response, nil
+}
+
+// since is what this node has counted from an hour on. Where ctx ends before all was
+// read it is a part, with an error.
+func (b *Book) since(ctx context.Context, by string, from int64) (rows, error) {
+	b.mu.Lock()
+	now := b.at
+	held := map[int64]hour{now: copied(b.book)}
+	for at, book := range b.closed {
+		// Nobody counts in it any more.
+		held[at] = book
+	}
+	b.mu.Unlock()
+	all := make(rows)
+	for at := max(from, now-HoursMost); at <= now; at++ {
+		if err := ctx.Err(); err != nil {
+			return all, fmt.Errorf("read usage: %w", err)
+		}
+		book := held[at]
+		if book == nil {
+			book = b.files.read(at)
+		}
+		all.take(by, book)
+	}
+	return all, nil
+}
