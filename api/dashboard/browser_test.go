@@ -127,8 +127,15 @@ func (p *page) text(selector string) string {
 	return ask[string](p, fmt.Sprintf(`document.querySelector(%q).textContent`, selector))
 }
 
+// attribute is one of an element's, "" where it has none.
+func (p *page) attribute(selector, name string) string {
+	p.t.Helper()
+	return ask[string](p, fmt.Sprintf(`document.querySelector(%q).getAttribute(%q) ?? ""`, selector, name))
+}
+
 // row is what the cells of the first row of a table say.
 func (p *page) row(table string) []string {
 	p.t.Helper()
-	return ask[[]string](p, fmt.Sprintf(`[...document.querySelector("#%s tbody tr").cells].map((c) => c.innerText)`, table))
+	cells := fmt.Sprintf(`document.querySelector("#%s tbody tr").cells`, table)
+	return ask[[]string](p, `[...`+cells+`].map((c) => c.innerText)`)
 }

@@ -140,7 +140,8 @@ func scorer(retries, requests int64) *quorleasev1.ClientStatus {
 func providerLimit() *quorleasev1.LimitOverview {
 	minute := durationpb.New(time.Minute)
 	return &quorleasev1.LimitOverview{
-		Name: "provider", Mode: quorleasev1.Mode_ENFORCE, Kind: "rate", Keys: 3, Key: "gpt-large/eu", Binding: "input_tokens",
+		Name: "provider", Mode: quorleasev1.Mode_ENFORCE, Kind: "rate",
+		Keys: 3, Key: "gpt-large/eu", Binding: "input_tokens",
 		Dimensions: []*quorleasev1.DimensionOverview{
 			{
 				Name: "requests", Level: 612, Burst: 1000, Rate: &quorleasev1.Rate{Amount: 1000, Interval: minute},

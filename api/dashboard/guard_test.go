@@ -10,11 +10,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/quorlease/quorlease/api/dashboard/browsertest"
 	"github.com/quorlease/quorlease/api/httpapi"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/api/server/servertest"
-
-	"github.com/quorlease/quorlease/api/dashboard/browsertest"
 )
 
 // realNode is the HTTP server of a node, with all its guards. It returns its port.
@@ -60,7 +59,9 @@ func TestABrowserOfSomebodyElse(t *testing.T) {
 	port := realNode(t)
 	ours := "http://127.0.0.1:" + port
 	t.Run("a_foreign_host_gets_no_page", func(t *testing.T) {
-		for url, want := range map[string]int{"http://" + evil + ":" + port: 421, "http://localhost:" + port: 200, ours: 200} {
+		for url, want := range map[string]int{
+			"http://" + evil + ":" + port: 421, "http://localhost:" + port: 200, ours: 200,
+		} {
 			code, err := tab.Visit(url + "/")
 			if err != nil || code != want {
 				t.Errorf("%s: %d, want %d: %v", url, code, want, err)
@@ -75,10 +76,11 @@ func TestABrowserOfSomebodyElse(t *testing.T) {
 	if _, err := tab.Visit(strings.Replace(theirs.URL, "127.0.0.1", evil, 1)); err != nil {
 		t.Fatal(err)
 	}
+	const asJSON = `{method: "POST", headers: {"Content-Type": "application/json"}, body: "{}"}`
 	t.Run("a_foreign_origin_reads_and_changes_nothing", func(t *testing.T) {
 		for _, request := range []string{
 			`fetch("` + ours + `/v1/limits")`, `fetch("` + ours + `/")`,
-			`fetch("` + ours + `/v1/limits:apply", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{}"})`,
+			`fetch("` + ours + `/v1/limits:apply", ` + asJSON + `)`,
 			`import("` + ours + `/assets/app.js")`,
 		} {
 			got, err := browsertest.Ask[string](tab, request+`.then(() => "got it", (e) => "refused")`)
@@ -86,7 +88,8 @@ func TestABrowserOfSomebodyElse(t *testing.T) {
 				t.Errorf("%s: %s, %v", request, got, err)
 			}
 		}
-		sent, err := browsertest.Ask[string](tab, `fetch("`+ours+`/v1/limits:apply", {method: "POST", mode: "no-cors", body: "{}"})
+		const blind = `{method: "POST", mode: "no-cors", body: "{}"}`
+		sent, err := browsertest.Ask[string](tab, `fetch("`+ours+`/v1/limits:apply", `+blind+`)
 			.then((r) => r.type, (e) => "refused")`)
 		if err != nil || sent == "basic" {
 			t.Errorf("a change that asks for no leave: %s, %v", sent, err)

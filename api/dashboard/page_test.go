@@ -91,7 +91,7 @@ func TestTheFigures(t *testing.T) {
 	t.Run("S1-12_both_series_are_drawn_and_429s_are_red", func(t *testing.T) {
 		p := p.with(t)
 		for id, colour := range map[string]string{"plot-bad": "rgb(179, 38, 30)", "plot-good": "rgb(47, 109, 181)"} {
-			drawn := ask[string](p, fmt.Sprintf(`document.getElementById(%q).getAttribute("d")`, id))
+			drawn := p.attribute("#"+id, "d")
 			if points := strings.Count(drawn, "L"); points < 358 {
 				t.Errorf("%s has %d points", id, points)
 			}
@@ -99,7 +99,7 @@ func TestTheFigures(t *testing.T) {
 				t.Errorf("%s is %s, want %s", id, got, colour)
 			}
 		}
-		if got := ask[string](p, `document.getElementById("plot").getAttribute("aria-label")`); !strings.Contains(got, "429s") {
+		if got := p.attribute("#plot", "aria-label"); !strings.Contains(got, "429s") {
 			t.Errorf("described as %q", got)
 		}
 	})
@@ -118,9 +118,10 @@ func TestTheFigures(t *testing.T) {
 		if want := "21,400 of 400,000 · 400,000/min · 6,120.5/s granted · 94.7 % used"; !strings.Contains(row[1], want) {
 			t.Errorf("%q does not have %q", row[1], want)
 		}
-		binding := `[...document.querySelectorAll("#limits .badge")].filter((b) => !b.hidden).map((b) => b.parentElement.innerText)`
-		if got, want := ask[[]string](p, binding), []string{"input_tokens binding", "slots binding"}; !slices.Equal(got, want) {
-			t.Errorf("%q, want %q", got, want)
+		binding := ask[[]string](p, `[...document.querySelectorAll("#limits .badge")].filter((b) => !b.hidden)
+			.map((b) => b.parentElement.innerText)`)
+		if diff := cmp.Diff([]string{"input_tokens binding", "slots binding"}, binding); diff != "" {
+			t.Error(diff)
 		}
 	})
 	t.Run("S1-11_the_red_line_is_down_when_the_source_is_gone", func(t *testing.T) {
@@ -130,7 +131,7 @@ func TestTheFigures(t *testing.T) {
 		if got, want := p.text("#share-now"), "0.0 % 429s"; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
-		if got := ask[string](p, `document.getElementById("plot-bad").getAttribute("d")`); !strings.HasSuffix(got, "L720 159.0") {
+		if got := p.attribute("#plot-bad", "d"); !strings.HasSuffix(got, "L720 159.0") {
 			t.Errorf("the line ends %q, want it at the bottom", got[len(got)-20:])
 		}
 	})
@@ -144,7 +145,8 @@ func TestTheBudgetBurnsDown(t *testing.T) {
 			picture := calm()
 			picture.Clients[0] = scorer(retries, 400+retries)
 			p.feed.show(t, picture)
-			p.until(fmt.Sprintf(`document.querySelector("#clients tbody td:nth-child(4)").innerText === "%d of 100"`, 100-retries))
+			const left = `document.querySelector("#clients tbody td:nth-child(4)").innerText`
+			p.until(fmt.Sprintf(left+` === "%d of 100"`, 100-retries))
 			// A picture within 250 ms of the last one makes no point of its own.
 			p.until(fmt.Sprintf(`(() => {
 				const points = document.querySelector("#clients .history").getAttribute("points").trim().split(" ");
@@ -166,7 +168,8 @@ func TestTheBudgetBurnsDown(t *testing.T) {
 // do is set window.hit.
 var hostile = []string{
 	`<img src=x onerror="window.hit=1">`, `"><svg/onload=window.hit=1>`, `<script>window.hit=1</script>`,
-	`'-window.hit=1-'`, `javascript:window.hit=1`, `{{constructor.constructor('window.hit=1')()}}`, `</td></tr></table><h1>x`,
+	`'-window.hit=1-'`, `javascript:window.hit=1`, `{{constructor.constructor('window.hit=1')()}}`,
+	`</td></tr></table><h1>x`,
 	"\u202egnp.exe", `__proto__`, `&lt;b&gt;`,
 }
 
@@ -201,7 +204,8 @@ func TestNamesAreShownLiterally(t *testing.T) {
 	}
 	for table, cell := range map[string]int{"clients": 0, "limits": 0, "alert-list": 1, "nodes": 0} {
 		names := ask[[]string](p, fmt.Sprintf(
-			`[...document.querySelectorAll("#%s tbody tr")].map((r) => r.cells[%d].querySelector("bdi").textContent)`, table, cell))
+			`[...document.querySelectorAll("#%s tbody tr")].map((r) => r.cells[%d].querySelector("bdi").textContent)`,
+			table, cell))
 		for _, name := range hostile {
 			if !slices.Contains(names, name) {
 				t.Errorf("%s does not show %q", table, name)

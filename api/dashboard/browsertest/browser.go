@@ -27,7 +27,7 @@ const closeWithin = 10 * time.Second
 
 // Browser is one process. Its tabs are used one after the other.
 type Browser struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // it is not a call's, it is the library's handle of the process
 	stop []context.CancelFunc
 }
 
@@ -46,16 +46,14 @@ func Open(ctx context.Context, hosts ...string) (*Browser, error) {
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("host-resolver-rules", strings.Join(rules, ",")))
-	b := &Browser{}
-	var stop context.CancelFunc
-	b.ctx, stop = chromedp.NewExecAllocator(ctx, options...)
-	b.stop = append(b.stop, stop)
-	b.ctx, stop = chromedp.NewContext(b.ctx)
-	b.stop = append(b.stop, stop)
-	if err := chromedp.Do(b.ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("start %s: %w", program, err), b.Close())
+	ctx, free := chromedp.NewExecAllocator(ctx, options...)
+	ctx, stop := chromedp.NewContext(ctx)
+	if err := chromedp.Do(ctx); err != nil {
+		stop()
+		free()
+		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
-	return b, nil
+	return &Browser{ctx: ctx, stop: []context.CancelFunc{stop, free}}, nil
 }
 
 // Close ends the browser and waits for it.
@@ -74,7 +72,7 @@ func (b *Browser) Close() error {
 
 // Tab is a window of its own, so that it is never in the background.
 type Tab struct {
-	ctx  context.Context
+	ctx  context.Context //nolint:containedctx // it is not a call's, it is the library's handle of the tab
 	stop context.CancelFunc
 
 	mu       sync.Mutex
