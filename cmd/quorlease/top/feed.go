@@ -44,7 +44,7 @@ type (
 	// is asked.
 	lostMsg struct {
 		endpoint, problem, next string
-		again                   time.Time
+		at, again               time.Time
 	}
 	// tickMsg is the time.
 	tickMsg time.Time
@@ -107,11 +107,11 @@ func (f *feed) run(ctx context.Context) {
 		if seen {
 			failures = 0
 		}
-		wait := pause(failures / len(f.endpoints))
+		wait, now := pause(failures/len(f.endpoints)), time.Now()
 		failures++
 		f.send(lostMsg{
 			endpoint: f.endpoints[at], problem: problemOf(err),
-			next: f.endpoints[(at+1)%len(f.endpoints)], again: time.Now().Add(wait),
+			next: f.endpoints[(at+1)%len(f.endpoints)], at: now, again: now.Add(wait),
 		})
 		select {
 		case <-time.After(wait):

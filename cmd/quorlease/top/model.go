@@ -47,7 +47,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tickMsg:
 		m.now = time.Time(msg)
 	case lostMsg:
-		m.lost = &msg
+		m.lost, m.now = &msg, msg.at
 	case pictureMsg:
 		m.latest, m.lost, m.now = newPicture(msg), nil, msg.at
 		if !m.paused {

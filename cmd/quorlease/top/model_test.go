@@ -165,6 +165,11 @@ func TestStale(t *testing.T) {
 			t.Errorf("no %q:\n%s", want, screen(gone))
 		}
 	}
+	at := lostNow
+	at.at, at.again = taken.Add(time.Millisecond), taken.Add(time.Second)
+	if now := screen(with(m, at)); !strings.Contains(now, "STALE; asking 127.0.0.1:7102; ") {
+		t.Errorf("at once:\n%s", now)
+	}
 	if back := with(gone, arrived(storm())); strings.Contains(screen(back), "STALE") {
 		t.Errorf("it is back:\n%s", screen(back))
 	}

@@ -127,13 +127,10 @@ func (m model) wrap(parts []part) (lines []string) {
 func (m model) notice() string {
 	var said []string
 	if age, stale := m.stale(); stale {
-		said = append(said, "STALE for "+briefly(age.Truncate(time.Second)))
+		said = append(said, "STALE"+seconds(" for ", age))
 	}
 	if m.lost != nil {
-		next := "asking " + clean(m.lost.next)
-		if wait := m.lost.again.Sub(m.now); wait > 0 {
-			next += " in " + briefly(wait)
-		}
+		next := "asking " + clean(m.lost.next) + seconds(" in ", m.lost.again.Sub(m.now))
 		said = append(said, next, clean(m.lost.endpoint)+": "+clean(m.lost.problem))
 	} else if m.latest == nil {
 		said = append(said, "waiting for a first picture")
@@ -142,6 +139,15 @@ func (m model) notice() string {
 		said = append([]string{"PAUSED"}, said...)
 	}
 	return strings.Join(said, "; ")
+}
+
+// seconds is a duration with a word before it, and nothing where it is less than a
+// second.
+func seconds(word string, d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	return word + briefly(d)
 }
 
 // chart is what providers refused against what they did not, to one scale.
@@ -156,8 +162,12 @@ func (m model) chart() []string {
 			most = max(most, n)
 		}
 	}
+	looks := plain
+	if lastMinute(m.shown.throttled) > 0 {
+		looks = bad
+	}
 	return []string{
-		"429s " + m.paint(bad, spark(m.shown.throttled, cells, most)) + throttled,
+		"429s " + m.paint(looks, spark(m.shown.throttled, cells, most)) + throttled,
 		"ok   " + spark(m.shown.ok, cells, most) + ok,
 	}
 }

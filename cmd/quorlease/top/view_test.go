@@ -35,7 +35,8 @@ func arrived(answer *quorleasev1.OverviewWatchResponse) pictureMsg {
 
 // lostNow is a node that went away a while after the picture.
 var lostNow = lostMsg{
-	endpoint: "127.0.0.1:7101", problem: "connection refused", next: "127.0.0.1:7102", again: taken.Add(9 * time.Second),
+	endpoint: "127.0.0.1:7101", problem: "connection refused", next: "127.0.0.1:7102",
+	at: taken.Add(5 * time.Second), again: taken.Add(9 * time.Second),
 }
 
 // TestViews compares the screen with what it was when somebody looked at it. What
