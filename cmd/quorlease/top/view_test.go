@@ -76,11 +76,11 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestSizes draws at every size there might be: no line is wider than the screen,
+// TestSizes draws at sizes from nothing to large: no line is wider than the screen,
 // and there are as many as it has.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	for width := range 130 {
+	for _, width := range []int{0, 1, 2, 3, 5, 8, 13, 20, 21, 29, 34, 40, 55, 66, 79, 80, 81, 89, 100, 120, 144} {
 		for _, height := range []int{0, 1, 2, 3, 5, 8, 11, 12, 13, 20, 24, 60} {
 			for focus := range panes {
 				m := after(true, width, height, arrived(storm()), lostNow)
