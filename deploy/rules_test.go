@@ -105,7 +105,7 @@ func TestRulesCanFail(t *testing.T) {
 		{"S1-41", ofClients, "for: 2m", "for: 121s"},
 		{"S1-42", ofClients, "for: 2m", "for: 89s"},
 		{"S1-47", ofClients, `{budget!="shadow"}`, ""},
-		{"S1-48", ofClients, `max by (client) (quorlease_retry_fraction_top{budget="spent"})`, "quorlease_clients_over_budget"},
+		{"S1-48", ofClients, `max by (client) (quorlease_retry_fraction_top{budget="spent"})`, "quorlease_leases"},
 		{"S2-29", ofProviders, grows, "deriv2m >= 0.09"},
 		{"S2-29", ofProviders, grows, "deriv2m > 0.11"},
 	} {

@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,6 +149,20 @@ func (f *fleet) heard(since time.Time, kind events.Kind, severity events.Severit
 	return at
 }
 
+// bouts are the numbers that the nodes give the beginnings of that kind, each once.
+func (f *fleet) bouts(kind events.Kind) (numbers []int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, said := range f.said {
+		for _, e := range said {
+			if e.Kind == kind && e.Severity > events.Info && !slices.Contains(numbers, e.Bout) {
+				numbers = append(numbers, e.Bout)
+			}
+		}
+	}
+	return numbers
+}
+
 // above brings the client a hair above a tenth, wherever in the nodes' seconds the
 // moment lies, and back after so long. It returns when each node warned.
 func (f *fleet) above(phase, length time.Duration) [3][]time.Duration {
@@ -191,6 +206,9 @@ func TestTheWarningIsExact(t *testing.T) {
 						case row.told && (len(at) != 1 || at[0] < 120*time.Second-commits || at[0] > 120*time.Second+2*commits):
 							t.Errorf("node %d warned after %v, want once, after two minutes and a commit", node, at)
 						}
+					}
+					if numbers := f.bouts(events.ClientRetryWarning); row.told && len(numbers) != 1 {
+						t.Errorf("the nodes number one incident %v, want alike", numbers)
 					}
 				})
 			})
