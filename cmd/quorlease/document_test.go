@@ -36,7 +36,7 @@ import (
 // until it prints what the document shows: noticing and electing take their time.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"README.md", "docs/start.md", "docs/operating/alerts.md"} {
+	for _, name := range []string{"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -336,6 +336,8 @@ func wantedCode(s docStep) int {
 	case strings.HasPrefix(s.want, "DENIED"):
 		return 3
 	case strings.HasPrefix(s.want, "quorlease: "), strings.Contains(s.command, "limits diff") && s.want != "":
+		return 1
+	case strings.Contains(s.command, "doctor") && !strings.Contains(s.want, "nothing found"):
 		return 1
 	default:
 		return 0

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
+	"github.com/quorlease/quorlease/cmd/quorlease/source"
 )
 
 // applyFlags are those of `limits apply` and `limits diff`.
@@ -137,48 +137,13 @@ column, one line each, and the exit code is 1.`,
 	return cmd
 }
 
-// readLimits reads and checks a limits file, or standard input where its name is
-// a dash. Its errors are bad input, not bad usage: the command line is fine.
+// readLimits is what a limits file asks to apply.
 func (a *app) readLimits(name string) (*quorleasev1.LimitsApplyRequest, error) {
-	in := a.stdin
-	switch name {
-	case "":
-		return nil, exit.Usagef("-f is missing: name a limits file, or - for standard input")
-	case "-":
-		name = "standard input"
-	default:
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("read limits: %w", err)
-		}
-		defer file.Close()
-		in = file
-	}
-	// One byte more than there may be, so that what is too long is refused
-	// instead of cut.
-	data, err := io.ReadAll(io.LimitReader(in, limitsfile.FileMax+1))
+	_, file, err := source.Read(name, a.stdin)
 	if err != nil {
-		return nil, fmt.Errorf("read limits: %w", err)
+		return nil, source.Lines(err)
 	}
-	return parseLimits(name, data)
-}
-
-// parseLimits reads a limits file; of a wrong one it returns every mistake as
-// an error of its own, with file, line and column.
-func parseLimits(name string, data []byte) (*quorleasev1.LimitsApplyRequest, error) {
-	request, err := limitsfile.ParseNamed(name, data)
-	var places limitsfile.SourceErrors
-	if errors.As(err, &places) {
-		each := make([]error, len(places))
-		for i, place := range places {
-			each[i] = place
-		}
-		return nil, errors.Join(each...)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return request, nil
+	return file.Request, nil
 }
 
 func (a *app) applyLimits(

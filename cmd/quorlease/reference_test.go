@@ -41,7 +41,8 @@ One binary, ~quorlease~, runs nodes and asks them. This page is written by a tes
 | 4 | this node was removed from its cluster |
 | 5 | this node stopped to protect its data |
 
-~limits diff~ is different: 0 equal, 1 differs, 2 error. Without an answer there is never a yes: no quorum is an error.
+~limits diff~ is different: 0 equal, 1 differs, 2 error. So is ~doctor~: 0 nothing found, 1 something found, 2 error.
+Without an answer there is never a yes: no quorum is an error.
 
 `
 

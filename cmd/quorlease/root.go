@@ -83,6 +83,7 @@ func newRoot(a *app) *cobra.Command {
 		newAcquire(a), newSettle(a), newRelease(a), newRenew(a),
 		newLimits(a), newInspect(a), newAdjust(a),
 		newClients(a), newEvents(a), newCluster(a), newBench(a),
+		newPlan(a), newDoctor(a),
 		newVersion(a), completion.New(),
 	)
 	prepare(a, root)
