@@ -73,6 +73,16 @@ type ClassView struct {
 // Inspect shows a key at now, or at the machine's time where that is later. The
 // error is a *Refused.
 func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, error) {
+	in, err := m.Glance(now, limit, key)
+	if err != nil {
+		return nil, err
+	}
+	in.Reports = m.state.ReportsOf(limit, key, maxReportsShown)
+	return in, nil
+}
+
+// Glance is Inspect without reports, which takes as long however many there are.
+func (m *Machine) Glance(now bucket.Instant, limit, key string) (*Inspection, error) {
 	lim, err := m.liveLimit(limit, key)
 	if err != nil {
 		return nil, err
@@ -84,7 +94,6 @@ func (m *Machine) Inspect(now bucket.Instant, limit, key string) (*Inspection, e
 		in.OpenLeases = int(t.key.Leases)
 	}
 	in.Starts, in.Ends = lim.Now().Starts, lim.Now().Ends
-	in.Reports = m.state.ReportsOf(limit, key, maxReportsShown)
 	for i := range t.counts.Dimensions {
 		d := &t.counts.Dimensions[i]
 		if !d.Live() {

@@ -48,9 +48,12 @@ func TestPermitsAreCounted(t *testing.T) {
 			{
 				Client: "batch", Requests: 200, Retries: 92, FractionPpm: 460_000, RetryBudget: "default", OverBudget: true,
 				Throttled: 80, Denied: 40, Early: 2, HonoursWaits: proto.Bool(true), Error: "429",
-				FreesIn: durationpb.New(5 * time.Minute), Mode: quorleasev1.Mode_WARN,
+				FreesIn: durationpb.New(5 * time.Minute), Mode: quorleasev1.Mode_WARN, RetriesAllowed: 92,
 			},
-			{Client: "calm", Requests: 2, RetriesLeft: 49, RetryBudget: "default", Mode: quorleasev1.Mode_WARN},
+			{
+				Client: "calm", Requests: 2, RetriesLeft: 49, RetriesAllowed: 49, RetryBudget: "default",
+				Mode: quorleasev1.Mode_WARN,
+			},
 		}}
 		if diff := cmp.Diff(want, got, protocmp.Transform()); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)

@@ -54,7 +54,8 @@ func (e *LostError) Error() string {
 
 // Ring keeps the last events. It is safe for concurrent use.
 type Ring struct {
-	now func() time.Time
+	now  func() time.Time
+	hear func(e Event, client string)
 
 	mu struct {
 		sync.Mutex
@@ -91,10 +92,17 @@ func New(size int, now func() time.Time) *Ring {
 	return r
 }
 
+// Tell has hear told of every event from now on, in order, with the client's name as it
+// calls itself: the event's own is made for people, and may stand for several. hear is
+// called under the ring's lock: it must be short, and must not use the ring. Call Tell
+// before anybody publishes.
+func (r *Ring) Tell(hear func(e Event, client string)) { r.hear = hear }
+
 // Publish adds an event. It never blocks on a reader. It sets Sequence, Place
 // and, where zero, Time, bounds the texts and escapes control characters.
 // After Close it does nothing.
 func (r *Ring) Publish(e Event) {
+	client := e.Client
 	e = e.clean()
 	if e.Time.IsZero() {
 		e.Time = r.now()
@@ -112,6 +120,9 @@ func (r *Ring) Publish(e Event) {
 	e.Sequence, e.Place = r.mu.next, r.mu.place
 	*slot = e
 	r.mu.next++
+	if r.hear != nil {
+		r.hear(e, client)
+	}
 	r.wakeLocked()
 }
 

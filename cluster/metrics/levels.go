@@ -44,7 +44,7 @@ func (l *levels) Collect(to chan<- prometheus.Metric) {
 			if limit.GetKeyed() {
 				continue
 			}
-			if one, err := m.Inspect(now, limit.GetName(), ""); err == nil && len(seen) < levelsMax {
+			if one, err := m.Glance(now, limit.GetName(), ""); err == nil && len(seen) < levelsMax {
 				seen = append(seen, one)
 			}
 		}

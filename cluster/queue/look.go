@@ -126,6 +126,8 @@ func (l *lane) pace(dimension string) float64 {
 
 // ClassState is what waits in one class of a place.
 type ClassState struct {
+	// Place is where, set by Busiest only.
+	Place   Place
 	Class   string
 	Waiting int64
 	// Tokens is what they ask for together, by dimension.

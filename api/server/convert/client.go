@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"math"
 	"math/bits"
 
 	"google.golang.org/protobuf/proto"
@@ -29,6 +30,7 @@ func ClientAnswer(c fsm.ClientStat) *quorleasev1.ClientStatus {
 		Denied: c.Count.Denied, Early: c.Count.Early, Error: c.Fault.Text,
 	}
 	if c.Budget != nil {
+		status.RetriesAllowed = c.Count.Retries + min(c.Left, math.MaxInt64-c.Count.Retries)
 		status.Mode = modeOf(c.Budget.GetMode())
 	}
 	if c.FreesIn > 0 {

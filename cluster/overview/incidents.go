@@ -1,0 +1,150 @@
+package overview
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quorlease/quorlease/cluster/events"
+)
+
+const (
+	// detailedMax are the open incidents of which everything is kept, ShownMax those
+	// that are shown.
+	detailedMax = 1000
+	ShownMax    = 100
+	// countedMax are those beyond that are counted only: more than there are clients
+	// whose budget anybody watches.
+	countedMax = 1 << 17
+)
+
+// Incident is something that has begun and has not ended.
+type Incident struct {
+	events.Event
+	// Name is the client's, as it calls itself; Client is the same for people.
+	Name string
+}
+
+// about is what an incident is about: its kind, and where it takes more than that
+// to tell it from others, the rest.
+type about struct {
+	kind                     events.Kind
+	node, client, limit, key string
+}
+
+// incidents are those that are open. They belong to whoever holds the lock around
+// them.
+type incidents struct {
+	open map[about]Incident
+	// counted are those that open has no room for, by their digest, and whether they
+	// are of a client's retries.
+	counted map[uint64]bool
+}
+
+func newIncidents() incidents {
+	return incidents{open: make(map[about]Incident), counted: make(map[uint64]bool)}
+}
+
+// subject says what an event is about, and whether an incident begins or ends with
+// it. Events that only tell do neither.
+func subject(e events.Event, client string) (which about, begins, ends bool) {
+	which = about{kind: e.Kind, node: e.Node}
+	begins, ends = e.Severity > events.Info, e.Severity <= events.Info
+	switch e.Kind {
+	case events.QuorumLost, events.DiskStalled:
+		return which, true, false
+	case events.QuorumRestored:
+		which.kind = events.QuorumLost
+		return which, false, true
+	case events.DiskLow, events.FollowerLagging:
+		return which, begins, ends
+	case events.ClientRetryWarning, events.ClientOverBudget:
+		which.client = client
+		return which, begins, ends
+	case events.LimitBlocked, events.SpendCapReached:
+		// A key is blocked once, whichever of the two says so last.
+		return about{kind: events.LimitBlocked, limit: e.Limit, key: e.Value}, true, false
+	case events.LimitCleared:
+		return about{kind: events.LimitBlocked, limit: e.Limit, key: e.Value}, false, true
+	default:
+		return which, false, false
+	}
+}
+
+func (a *about) digest() uint64 { return maphash.Comparable(seed, *a) }
+
+// ofRetries says whether it is of a client's retries.
+func (a *about) ofRetries() bool { return a.client != "" }
+
+// take takes an event of a client, whose name is as it calls itself.
+func (i *incidents) take(e events.Event, client string) {
+	which, begins, ends := subject(e, client)
+	switch {
+	case ends:
+		delete(i.open, which)
+		delete(i.counted, which.digest())
+	case begins:
+		if old, open := i.open[which]; open {
+			// It goes on, and is what was said last.
+			e.Time = old.Time
+		} else if len(i.open) >= detailedMax {
+			if len(i.counted) < countedMax {
+				i.counted[which.digest()] = which.ofRetries()
+			}
+			return
+		}
+		delete(i.counted, which.digest())
+		i.open[which] = Incident{Event: e, Name: client}
+	}
+}
+
+// forgetLimits ends what is about limits that there are no more.
+func (i *incidents) forgetLimits(known map[string]*limit) {
+	for which := range i.open {
+		if which.limit != "" && known[which.limit] == nil {
+			delete(i.open, which)
+		}
+	}
+}
+
+// counts are how many are open, and how many of those are of retries.
+func (i *incidents) counts() (all, retries int) {
+	for which := range i.open {
+		if which.ofRetries() {
+			retries++
+		}
+	}
+	for _, ofRetries := range i.counted {
+		if ofRetries {
+			retries++
+		}
+	}
+	return len(i.open) + len(i.counted), retries
+}
+
+// shown are the worst and then the oldest, at most ShownMax.
+func (i *incidents) shown() []Incident {
+	list := make([]Incident, 0, len(i.open))
+	for _, one := range i.open {
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b Incident) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), a.Time.Compare(b.Time),
+			strings.Compare(string(a.Kind), string(b.Kind)), strings.Compare(a.Client, b.Client),
+			strings.Compare(a.Limit, b.Limit), strings.Compare(a.Value, b.Value))
+	})
+	return list[:min(len(list), ShownMax)]
+}
+
+// over are the clients that are over their budget, and since when.
+func (i *incidents) over() map[string]time.Time {
+	since := make(map[string]time.Time)
+	for which, one := range i.open {
+		if which.kind == events.ClientOverBudget {
+			since[one.Name] = one.Time
+		}
+	}
+	return since
+}
