@@ -29,6 +29,8 @@ type Pending struct {
 	Deadline time.Time
 	// MaxWait is how long an acquire may wait in the leader's queue. 0: not at all.
 	MaxWait time.Duration
+	// Team is whom an acquire is for beside its client, for the book of usage.
+	Team string
 	// Done is called exactly once, from any goroutine, possibly before Submit
 	// returns. It must not block: it may hold up the answers of a whole entry.
 	// Either the result is set or the error.
@@ -58,6 +60,7 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 		if decided := result.GetAcquire(); decided != nil {
 			p.node.metrics.Decided(acquire, decided, time.Since(p.arrived))
 			p.node.audit.Decided(acquire, p.Attempt, decided)
+			p.node.usage.Decided(acquire, p.Team, decided)
 		}
 	}
 	p.Done(result, err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +33,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/probe"
 	"github.com/quorlease/quorlease/cluster/reads"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/usage"
 	"github.com/quorlease/quorlease/cluster/waiting"
 	"github.com/quorlease/quorlease/cluster/wire"
 )
@@ -68,6 +70,7 @@ type Node struct {
 	clock     *clock.Clock
 	metrics   *metrics.Set
 	audit     *audit.Log
+	usage     *usage.Book
 	events    *events.Ring
 	fsm       *raftFSM
 	budgets   *budget.Office
@@ -196,13 +199,16 @@ func (n *Node) openIdentity() error {
 	n.identity, n.id = dir, raft.ServerID(dir.RaftID())
 	n.fsm.desk = retries.NewDesk(dir.RaftID())
 	n.budgets = n.newBudgets(n.fsm.desk)
-	return nil
+	n.usage, err = usage.Open(usage.Config{
+		Dir: filepath.Join(n.config.DataDir, "usage"), Node: n.config.ID, Metrics: n.metrics, Logger: n.logger.Named("usage"),
+	})
+	return err
 }
 
 // openAudit opens the file of decisions, before anything is written.
 func (n *Node) openAudit() (err error) {
 	n.audit, err = audit.Open(audit.Config{
-		Path: n.config.Audit, Bytes: n.config.AuditBytes, Keep: n.config.AuditKeep,
+		Path: n.config.Audit, Bytes: n.config.AuditBytes, Keep: n.config.AuditKeep, Sample: n.config.AuditSample,
 		Node: n.config.ID, Metrics: n.metrics, Events: n.events, Logger: n.logger.Named("audit"),
 	})
 	return err

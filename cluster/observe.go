@@ -6,6 +6,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/audit"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
@@ -38,7 +39,13 @@ func (n *Node) observe(s step) {
 		n.fsm.view(func(m *fsm.Machine) { limits, _ = m.Limits("") })
 		n.configure(limits)
 	}
+	n.audit.Applied(audit.Entry{Index: s.index, Wall: s.wall, Results: s.results, Effects: s.effects}, n.revisions)
 	n.waiting.Applied(s.results, s.effects)
+}
+
+func (n *Node) revisions() (list []*fsm.Revision) {
+	n.fsm.view(func(m *fsm.Machine) { list = m.History(0) })
+	return list
 }
 
 // configure tells those who need to know which limits there are.

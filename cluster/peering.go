@@ -89,7 +89,7 @@ func (n *Node) openServer() error {
 		grpc.MaxConcurrentStreams(peerStreamsMax), grpc.WaitForHandlers(true),
 	)
 	peerv1.RegisterPeerServer(n.server, peerapi.New(peerapi.Config{
-		IsMember: n.isMember, Confirm: n.reads.Confirm, Queues: n.waiting.State,
+		IsMember: n.isMember, Confirm: n.reads.Confirm, Queues: n.waiting.State, Usage: n.usage.Own,
 		Heard: n.prober.Heard, Self: n.info, Promise: n.former.Promise,
 		Relay: forward.RelayConfig{
 			Submit: n.enter, Cancel: n.door.Cancel, Strand: n.strand, AnswersMax: 2 * n.config.MaxPending,

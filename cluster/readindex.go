@@ -3,11 +3,12 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"time"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/usage"
 	"github.com/quorlease/quorlease/cluster/waiting"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -47,9 +48,6 @@ func (n *Node) view(read func(*fsm.Machine, bucket.Instant)) {
 // first. It waits for nothing.
 func (n *Node) Revision() uint64 { return n.fsm.revision.Load() }
 
-// queuesWithin is how long a leader may take to show its queues.
-const queuesWithin = time.Second
-
 // Queues shows what waits at a key of a limit, by class. The queue is the leader's
 // memory: another node asks it, and knows of none where it gets no answer.
 func (n *Node) Queues(ctx context.Context, limit, key string) []queue.ClassState {
@@ -61,15 +59,18 @@ func (n *Node) Queues(ctx context.Context, limit, key string) []queue.ClassState
 	if err != nil {
 		return nil
 	}
-	// The rest of what the caller wants to see is there already.
-	ctx, cancel := context.WithTimeout(ctx, queuesWithin)
-	defer cancel()
-	response, err := client.Queues(ctx, &peerv1.QueuesRequest{Limit: limit, Key: key})
-	if err != nil {
-		n.logger.Debug("queues not shown", "err", err)
-		return nil
+	return waiting.Asked(ctx, client, limit, key)
+}
+
+// Usage is what the answers of all nodes granted and denied, as far as they say.
+func (n *Node) Usage(ctx context.Context, q usage.Query) usage.Answer {
+	var others []usage.Node
+	for _, s := range n.configuration().Servers {
+		if s.ID != n.id {
+			others = append(others, usage.Node{Name: identity.NameOf(string(s.ID)), Address: string(s.Address)})
+		}
 	}
-	return waiting.Seen(response.GetClasses())
+	return n.usage.Ask(ctx, q, others, n.peers.Client)
 }
 
 // readIndex asks the leader, which may be this node.

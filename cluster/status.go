@@ -118,30 +118,10 @@ func (n *Node) addGauges() {
 	n.metrics.Gauge("quorlease_has_quorum", "1 while a majority is there and has a leader.", func() float64 {
 		return yes[n.quorum() == HasLeader]
 	})
-	for _, figure := range []struct {
-		name, help string
-		of         func(fsm.Counts) int
-	}{
-		{"quorlease_buckets", "Keys that have buckets.", func(c fsm.Counts) int { return c.Keys }},
-		{
-			"quorlease_leases", "Leases on record, ended ones that are remembered included.",
-			func(c fsm.Counts) int { return c.Leases },
-		},
-		{
-			"quorlease_keys_controlled", "Keys that providers' answers have paused, slowed down or blocked.",
-			func(c fsm.Counts) int { return c.Controlled },
-		},
-		{
-			"quorlease_keys_blocked", "Keys that are closed until a person clears them.",
-			func(c fsm.Counts) int { return c.Blocked },
-		},
-	} {
-		n.metrics.Gauge(figure.name, figure.help, func() float64 {
-			count := 0
-			n.fsm.view(func(m *fsm.Machine) { count = figure.of(m.Counts()) })
-			return float64(count)
-		})
-	}
+	n.metrics.Sizes(func() (sizes fsm.Counts) {
+		n.fsm.view(func(m *fsm.Machine) { sizes = m.Counts() })
+		return sizes
+	})
 	n.metrics.Offenders(func() []warn.Offender { return n.budgets.Tops().Offenders })
 	n.metrics.Gauge("quorlease_clients_over_budget", "Clients whose retry budget is spent.",
 		func() float64 { return float64(n.budgets.Tops().Over) })

@@ -84,7 +84,7 @@ func (n *Node) noteClose(err error) {
 //  4. raft is told to stop; its transport and every connection are closed before
 //     waiting for it, because a silent peer would hold it (R40).
 //  5. The goroutines that waited for raft.
-//  6. The stores, then the lock on the data directory, and last the audit file,
+//  6. The stores and the book of usage, then the lock on the data directory, and last the audit file,
 //     whose disk may hang.
 func (n *Node) release() {
 	n.door.Close(ErrClosed)
@@ -111,6 +111,7 @@ func (n *Node) release() {
 	if n.stores != nil {
 		n.noteClose(wrap("close log store", n.stores.Close()))
 	}
+	n.noteClose(n.usage.Close())
 	if n.identity != nil {
 		n.noteClose(wrap("release data directory", n.identity.Close()))
 	}

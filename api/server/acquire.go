@@ -26,7 +26,7 @@ func (s *Server) acquire(
 			return nil, err
 		}
 		result, err := s.node.Await(ctx, &cluster.Pending{
-			Operation: op, Attempt: r.GetAttempt(), MaxWait: r.GetMaxWait().AsDuration(),
+			Operation: op, Attempt: r.GetAttempt(), MaxWait: r.GetMaxWait().AsDuration(), Team: r.GetAttributes()["team"],
 		})
 		var refused *fsm.Refused
 		if described == nil || tries == expand.TriesMax ||

@@ -8,6 +8,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/api/server/keys"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -143,6 +144,11 @@ func (l *limits) Inspect(
 	answer := convert.InspectAnswer(found)
 	answer.Queues = convert.QueueStates(l.server.node.Queues(ctx, r.GetLimit(), r.GetKey()))
 	return answer, nil
+}
+
+// Keys shows the most spent keys of a limit.
+func (l *limits) Keys(ctx context.Context, r *quorleasev1.LimitsKeysRequest) (*quorleasev1.LimitsKeysResponse, error) {
+	return keys.Of(ctx, l.server.node, r)
 }
 
 // Adjust changes a level by hand.

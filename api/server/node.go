@@ -7,6 +7,7 @@ import (
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/usage"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -38,6 +39,8 @@ type Observer interface {
 	// Queues are what waits at a key of a limit, as the leader says: nothing where it
 	// does not answer.
 	Queues(ctx context.Context, limit, key string) []queue.ClassState
+	// Usage is what the nodes' answers granted and denied, as far as they say.
+	Usage(ctx context.Context, q usage.Query) usage.Answer
 }
 
 // Counter counts what clients did by permits that they held.

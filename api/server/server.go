@@ -19,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/decode"
 	"github.com/quorlease/quorlease/api/server/expand"
 	"github.com/quorlease/quorlease/api/server/health"
+	"github.com/quorlease/quorlease/api/server/usage"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
 )
@@ -156,6 +157,7 @@ func New(config Config) (*Server, error) {
 	s.register(&quorleasev1.Limits_ServiceDesc, &limits{server: s})
 	s.register(&quorleasev1.Cluster_ServiceDesc, &clusterService{server: s})
 	s.register(&quorleasev1.Clients_ServiceDesc, &clients{server: s})
+	s.register(&quorleasev1.UsageBook_ServiceDesc, usage.New(config.Node))
 	s.register(&quorleasev1.Events_ServiceDesc, &eventsService{server: s})
 	s.register(&healthpb.Health_ServiceDesc, health.New(health.Config{
 		Ready: s.Ready, Services: s.grpc.GetServiceInfo, UntilDrained: s.untilDrained, Draining: errDraining,

@@ -23,6 +23,7 @@ func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
 	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
 	if r := request.GetAcquire(); r != nil && err == nil {
 		it.known, it.pending.MaxWait = r.KnownRevision, r.GetMaxWait().AsDuration()
+		it.pending.Team = r.GetAttributes()["team"]
 		it.described = convert.Described(r, op.GetAcquire())
 		err = s.expand(s.stream.Context(), it)
 	}
@@ -76,7 +77,7 @@ func (s *session) repeat(ctx context.Context, it *item) {
 	next := &item{session: s, seq: it.seq, cost: it.cost, known: it.known, described: it.described, tries: it.tries}
 	next.pending.Operation = proto.CloneOf(it.pending.Operation)
 	next.pending.Attempt, next.pending.MaxWait = it.pending.Attempt, it.pending.MaxWait
-	next.pending.Deadline = it.pending.Deadline
+	next.pending.Deadline, next.pending.Team = it.pending.Deadline, it.pending.Team
 	next.pending.Done = func(r *logv1.Result, err error) { s.done(next, r, err) }
 	err := s.expand(ctx, next)
 	s.mu.Lock()

@@ -12,6 +12,7 @@ import (
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/usage"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -265,6 +266,9 @@ func (n *node) Cancel(p *cluster.Pending) {
 
 // Queues are empty: nothing waits here.
 func (n *node) Queues(context.Context, string, string) []queue.ClassState { return nil }
+
+// Usage is nothing: no node keeps a book.
+func (n *node) Usage(context.Context, usage.Query) usage.Answer { return usage.Answer{} }
 
 // Do submits and waits.
 func (n *node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -15,15 +14,17 @@ import (
 )
 
 const (
-	// queued is how many decisions wait for the file at most.
-	queued = 8192
+	// queued is how many decisions wait for the file at most, changed how many changes:
+	// they don't go short because of decisions.
+	queued, changed = 8192, 1024
 	// batchMost is how many bytes are written at once, one line more or less.
 	batchMost = 64 << 10
 	// quiet is how long nothing is said of drops after something was.
 	quiet = time.Minute
 )
 
-// Config says where decisions are written. Path, Bytes and Keep are the operator's.
+// Config says where decisions are written. Path, Bytes, Keep and Sample are the
+// operator's.
 type Config struct {
 	// Path is the file; empty: nothing is written.
 	Path string
@@ -31,9 +32,14 @@ type Config struct {
 	Bytes int64
 	// Keep is how many old files stay beside it. At least 1.
 	Keep int
+	// Sample is how many of the grants are written, in hundredths of a percent, 0 to
+	// Whole. Denials and changes always are.
+	Sample int64
 
 	// Node is written into each line.
 	Node string
+	// Now is the wall clock. Nil: the machine's.
+	Now func() time.Time
 	// Metrics, Events and Logger hear of what is lost.
 	Metrics *metrics.Set
 	Events  *events.Ring
@@ -45,6 +51,9 @@ type Log struct {
 	config Config
 	to     rolling
 	queue  chan Decision
+	// changes are what an operator did.
+	changes chan Change
+	sample  sampler
 	// stop is closed by Close, once.
 	stop    chan struct{}
 	closing sync.Once
@@ -54,8 +63,9 @@ type Log struct {
 	dropped, failed atomic.Uint64
 	// said is when a drop was last said, in nanoseconds of the wall clock.
 	said atomic.Int64
-	// failing: the last write failed. It belongs to the writer.
+	// failing: the last write failed. It belongs to the writer, and so does lines.
 	failing bool
+	lines   []byte
 }
 
 // Open opens the file and begins to write; nil where there is no path. Close
@@ -69,16 +79,19 @@ func Open(c Config) (*Log, error) {
 
 func open(c Config, how func(string) (file, int64, error)) (*Log, error) {
 	l := &Log{
-		config: c, queue: make(chan Decision, queued), stop: make(chan struct{}),
-		to: rolling{path: c.Path, most: c.Bytes, keep: c.Keep, open: how},
+		config: c, queue: make(chan Decision, queued), changes: make(chan Change, changed), stop: make(chan struct{}),
+		to: rolling{path: c.Path, most: c.Bytes, keep: c.Keep, open: how}, sample: sampler{part: c.Sample},
+	}
+	if c.Now == nil {
+		l.config.Now = time.Now
 	}
 	if err := l.to.reopen(); err != nil {
 		return nil, err
 	}
 	c.Metrics.Counter("quorlease_audit_dropped_total",
-		"Decisions that are not in the audit file because its queue was full.", l.dropped.Load)
+		"Lines that are not in the audit file because its queue was full.", l.dropped.Load)
 	c.Metrics.Counter("quorlease_audit_failed_total",
-		"Decisions that are not in the audit file because it could not be written.", l.failed.Load)
+		"Lines that are not in the audit file because it could not be written.", l.failed.Load)
 	l.writer.Go(l.run)
 	return l, nil
 }
@@ -86,15 +99,33 @@ func open(c Config, how func(string) (file, int64, error)) (*Log, error) {
 // Decided records the answer to an acquire. It never waits, and keeps nothing of
 // its arguments but texts.
 func (l *Log) Decided(op *logv1.Acquire, attempt uint32, result *logv1.AcquireResult) {
-	if l == nil {
+	if l == nil || result.GetGranted() && !l.sample.takes(op.GetLeaseId()) {
 		return
 	}
 	d := of(op, attempt, result)
-	d.Time, d.Node = time.Now().UTC(), l.config.Node
+	d.Time, d.Node = l.config.Now().UTC(), l.config.Node
+	if result.GetGranted() && l.sample.part < Whole {
+		d.SampleBp = l.sample.part
+	}
 	select {
 	case l.queue <- d:
 	default:
 		l.drop(d.Time)
+	}
+}
+
+// Changed records what an operator did. It never waits.
+func (l *Log) Changed(changes ...Change) {
+	if l == nil {
+		return
+	}
+	for _, c := range changes {
+		c.Node = l.config.Node
+		select {
+		case l.changes <- c:
+		default:
+			l.drop(l.config.Now())
+		}
 	}
 }
 
@@ -107,7 +138,7 @@ func (l *Log) drop(at time.Time) {
 	}
 	l.config.Events.Publish(events.Event{
 		Kind: events.AuditDropped, Severity: events.Warning, Node: l.config.Node, Value: fmt.Sprint(total),
-		Text: fmt.Sprintf("%d decisions so far are not in the audit file: it is written too slowly", total),
+		Text: fmt.Sprintf("%d lines so far are not in the audit file: it is written too slowly", total),
 	})
 	l.config.Logger.Warn("audit file is written too slowly", "dropped", total)
 }
@@ -117,12 +148,16 @@ func (l *Log) run() {
 	for {
 		select {
 		case d := <-l.queue:
-			l.batch(d)
+			l.batch(&d)
+		case c := <-l.changes:
+			l.batch(&c)
 		case <-l.stop:
 			for {
 				select {
 				case d := <-l.queue:
-					l.batch(d)
+					l.batch(&d)
+				case c := <-l.changes:
+					l.batch(&c)
 				default:
 					l.err = l.to.close()
 					return
@@ -132,24 +167,24 @@ func (l *Log) run() {
 	}
 }
 
-// batch writes a decision and what is queued behind it, up to a bound.
-func (l *Log) batch(d Decision) {
-	var lines []byte
-	for n := uint64(1); ; n++ {
-		// Texts, numbers and a time: it can't fail.
-		line, _ := json.Marshal(d)
-		lines = append(append(lines, line...), '\n')
-		if len(lines) < batchMost {
-			select {
-			case d = <-l.queue:
-				continue
-			default:
-			}
+// batch writes a line and the decisions that are queued behind it, up to a bound.
+func (l *Log) batch(line appender) {
+	l.lines = line.append(l.lines[:0])
+	n := uint64(1)
+	for ; len(l.lines) < batchMost; n++ {
+		select {
+		case d := <-l.queue:
+			l.lines = d.append(l.lines)
+			continue
+		default:
 		}
-		l.wrote(n, l.to.write(lines))
-		return
+		break
 	}
+	l.wrote(n, l.to.write(l.lines))
 }
+
+// appender is a line.
+type appender interface{ append(to []byte) []byte }
 
 // wrote counts what is lost with an error, and logs the first of a row of them.
 func (l *Log) wrote(n uint64, err error) {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func config(path string) Config {
 	return Config{
-		Path: path, Bytes: 64 << 20, Keep: 4, Node: "n1",
+		Path: path, Bytes: 64 << 20, Keep: 4, Sample: Whole, Node: "n1",
 		Metrics: metrics.New(), Events: events.New(0, nil), Logger: hclog.NewNullLogger(),
 	}
 }

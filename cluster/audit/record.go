@@ -40,6 +40,9 @@ type Decision struct {
 	Warnings []Denial `json:"warnings,omitempty"`
 	// More is how many of the lists there were beyond those of the line.
 	More int `json:"more,omitempty"`
+	// SampleBp is how many of the grants are written, in hundredths of a percent; 0
+	// where all are.
+	SampleBp int64 `json:"sample_bp,omitempty"`
 }
 
 // Charge is what was asked of one dimension.

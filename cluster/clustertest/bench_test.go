@@ -3,6 +3,8 @@ package clustertest_test
 import (
 	"encoding/binary"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -89,4 +91,38 @@ func BenchmarkAcquire(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkAudit measures what an audit file costs: two clusters answer the same, one after
+// the other, with and without it, and the median of the quotients of their times is
+// reported, in percent above 1.
+func BenchmarkAudit(b *testing.B) {
+	const each = 5000
+	limit := clustertest.Rate("bench", 1_000_000, time.Second, 1_000_000_000)
+	limit.Keyed = true
+	var nodes []*cluster.Node
+	for _, path := range []string{"", b.TempDir()} {
+		c := clustertest.New(b, 3, clustertest.Options{Configure: func(_ string, config *cluster.Config) {
+			if path != "" {
+				config.Audit = filepath.Join(path, config.ID)
+			}
+		}})
+		c.ApplyLimits("a", limit)
+		nodes = append(nodes, c.Node(c.Leader()))
+	}
+	var more []float64
+	for round := 0; b.Loop(); round++ {
+		var took [2]time.Duration
+		for i := range nodes {
+			at := (i + round) % 2
+			start := time.Now()
+			if failed, err := load(nodes[at], each); err != nil {
+				b.Fatalf("%d of %d failed: %v", failed, each, err)
+			}
+			took[at] = time.Since(start)
+		}
+		more = append(more, 100*(took[1].Seconds()/took[0].Seconds()-1))
+	}
+	slices.Sort(more)
+	b.ReportMetric(more[len(more)/2], "%more")
 }

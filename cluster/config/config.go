@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/audit"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/wire"
@@ -74,11 +75,14 @@ type Config struct {
 	MaxQueued, MaxQueuedPerClient int
 
 	// Audit is a file that gets one line of JSON for each decision on an acquire that
-	// came in here, off the decision path. Empty: none. AuditBytes is how long it
+	// came in here, and each change of an operator's, off the decision path. Empty:
+	// none. AuditBytes is how long it
 	// gets before it is renamed, AuditKeep how many old ones stay beside it.
-	Audit      string
-	AuditBytes int64
-	AuditKeep  int
+	// AuditSample is how many of the grants are in it, in hundredths of a percent.
+	Audit       string
+	AuditBytes  int64
+	AuditKeep   int
+	AuditSample int64
 
 	// Insecure permits plaintext to and from addresses beyond loopback.
 	Insecure bool
@@ -118,7 +122,7 @@ func Default() Config {
 
 		MaxQueued: 100_000, MaxQueuedPerClient: 20_000,
 
-		AuditBytes: 64 << 20, AuditKeep: 4,
+		AuditBytes: 64 << 20, AuditKeep: 4, AuditSample: audit.Whole,
 	}
 }
 
@@ -165,6 +169,9 @@ func (c *Config) Validate() error {
 		if f.value < 1 {
 			bad("%s %d: must be at least 1", f.name, f.value)
 		}
+	}
+	if c.AuditSample < 0 || c.AuditSample > audit.Whole {
+		bad("--audit-sample %d: must be 0 to %d hundredths of a percent", c.AuditSample, audit.Whole)
 	}
 	if c.MinFreeBytes < 0 {
 		bad("--min-free-bytes %d: must not be negative", c.MinFreeBytes)

@@ -23,6 +23,8 @@ type Config struct {
 	Confirm func(context.Context) (uint64, error)
 	// Queues is what waits here at a key of a limit.
 	Queues func(limit, key string) []queue.ClassState
+	// Usage is what this node's answers granted and denied.
+	Usage func(context.Context, *peerv1.UsageRequest) (*peerv1.UsageResponse, error)
 	// Heard takes note of a member that asks who is there, Self is the answer.
 	Heard func(*peerv1.PeerInfo)
 	Self  func() *peerv1.PeerInfo
@@ -80,6 +82,14 @@ func (s *Server) Queues(ctx context.Context, request *peerv1.QueuesRequest) (*pe
 	return &peerv1.QueuesResponse{
 		Classes: waiting.Shown(s.config.Queues(request.GetLimit(), request.GetKey())),
 	}, nil
+}
+
+// Usage shows what this node's answers granted and denied.
+func (s *Server) Usage(ctx context.Context, request *peerv1.UsageRequest) (*peerv1.UsageResponse, error) {
+	if err := s.checkMember(ctx); err != nil {
+		return nil, err
+	}
+	return s.config.Usage(ctx, request)
 }
 
 // Probe answers a peer that asks who is there. Only a member is heard, and only of

@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -48,8 +49,24 @@ func Shown(states []queue.ClassState) []*peerv1.QueueClass {
 	return list
 }
 
-// Seen is the inverse of Shown.
-func Seen(list []*peerv1.QueueClass) []queue.ClassState {
+// askWithin is how long a leader may take to show its queues. The rest of what the
+// caller wants to see is there already.
+const askWithin = time.Second
+
+// Asked is what waits at a key on the leader that is asked: nothing where it does not
+// answer.
+func Asked(ctx context.Context, leader peerv1.PeerClient, limit, key string) []queue.ClassState {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
+	response, err := leader.Queues(ctx, &peerv1.QueuesRequest{Limit: limit, Key: key})
+	if err != nil {
+		return nil
+	}
+	return seen(response.GetClasses())
+}
+
+// seen is the inverse of Shown.
+func seen(list []*peerv1.QueueClass) []queue.ClassState {
 	states := make([]queue.ClassState, 0, len(list))
 	for _, one := range list {
 		s := queue.ClassState{

@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/usage"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -170,6 +171,21 @@ func (n *Node) Queues(context.Context, string, string) []queue.ClassState {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.queues
+}
+
+// Usage is what one client was granted, as the query names it.
+func (n *Node) Usage(_ context.Context, q usage.Query) usage.Answer {
+	rows := []usage.Row{
+		{
+			Name: "red", Limit: "tenant", Dimension: "requests",
+			Count: usage.Count{Grants: 3, Denials: 2, Granted: 6, Denied: 4},
+		},
+		{Limit: "tenant", Dimension: "requests", Count: usage.Count{Grants: 1, Granted: 1}, Other: true},
+	}
+	return usage.Answer{
+		Rows: rows[:min(q.Top, len(rows))], From: wall.Add(-time.Duration(q.Hours) * time.Hour).Truncate(time.Hour), To: wall,
+		Nodes: []string{"n1"}, Missing: []string{"n2"},
+	}
 }
 
 // Submit answers p, or holds it.
