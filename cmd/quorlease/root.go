@@ -82,7 +82,7 @@ func newRoot(a *app) *cobra.Command {
 		newDev(a), newServe(a),
 		newAcquire(a), newSettle(a), newRelease(a), newRenew(a),
 		newLimits(a), newInspect(a), newAdjust(a),
-		newClients(a), newEvents(a), newCluster(a), newBench(a),
+		newClients(a), newEvents(a), newTop(a), newCluster(a), newBench(a),
 		newPlan(a), newDoctor(a),
 		newVersion(a), completion.New(),
 	)
