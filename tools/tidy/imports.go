@@ -176,7 +176,7 @@ func outerRules() []ImportRule {
 			Why:   "one command draws on a terminal: nothing else is built from what that takes",
 		},
 		{
-			Name: "servers", Of: []string{"api/server", "api/httpapi", "api/limitsfile"},
+			Name: "servers", Of: []string{"api/server", "api/httpapi", "api/limitsfile", "api/dashboard"},
 			Never: []string{"client/...", "github.com/spf13/..."},
 			Why:   "servers translate; they neither dial nor parse command lines",
 		},
@@ -190,10 +190,12 @@ func outerRules() []ImportRule {
 			Why: "as for the client; the metrics library is what this package is for",
 		},
 		{
-			Name: "product", Of: []string{"..."}, Except: []string{"fsm/fsmtest", "cluster/clustertest", "tools/..."},
+			Name: "product", Of: []string{"..."},
+			Except: []string{"fsm/fsmtest", "cluster/clustertest", "api/dashboard/browsertest", "tools/..."},
 			Never: []string{
 				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
 				"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...",
+				"github.com/chromedp/...", "api/dashboard/browsertest",
 			},
 			Why: "what helps tests is not shipped",
 		},

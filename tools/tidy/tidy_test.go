@@ -143,6 +143,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"servers", "api/server", "github.com/spf13/cobra", true},
 		{"product", "cluster/batch", "testing", true},
 		{"product", "cluster/clustertest", "testing", false},
+		{"product", "api/httpapi", "api/dashboard/browsertest", true},
+		{"product", "api/dashboard/browsertest", "github.com/chromedp/chromedp", false},
 	} {
 		t.Run(tt.rule+" "+tt.from+" "+tt.imported, func(t *testing.T) {
 			for _, rule := range ImportRules() {
