@@ -165,6 +165,10 @@ var mechanisms = []mechanism{
 		without: "m.targetOf(lim, \"one\", m.state.FindKey(lim.ID, \"one\"))",
 	},
 	{
+		row: "S2-34", file: "doctor/clients.go", tests: "doctor", pattern: "TestMistakeList/S2-34",
+		text: "*c.FallbackAfter == 1", without: "*c.FallbackAfter == 0",
+	},
+	{
 		row: "S2-35", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestScripts/S2-35",
 		text: "at-at*a.GetDecrease()/bucket.Whole)", without: "at)",
 	},
@@ -191,6 +195,10 @@ var mechanisms = []mechanism{
 		text: "{\"min\", time.Minute}", without: "{\"min\", time.Second}",
 	},
 	{
+		row: "S3-06", file: "plan/reckon.go", tests: "plan", pattern: "TestTheNightlyBackfill/S3-06",
+		text: "Sub(a.Parts[a.Binding].Tasks, a.Live)", without: "Sub(a.Parts[0].Tasks, a.Live)",
+	},
+	{
 		row: "S3-09", file: "fsm/lease/settle.go", tests: "fsm", pattern: "TestScripts/S3-09",
 		text: "c.Excess += extra", without: "c.Excess += 0",
 	},
@@ -207,6 +215,10 @@ var mechanisms = []mechanism{
 		text: "d.take(old, &next[i].Bucket)", without: "next[i].Bucket = d.Shape.Empty(since)",
 	},
 	{
+		row: "S3-14", file: "plan/reckon.go", tests: "plan", pattern: "TestTheNightlyBackfill/S3-14",
+		text: "a.Jitter = seconds(clients, a.Headroom)", without: "a.Jitter = seconds(clients, a.Parts[0].Tasks)",
+	},
+	{
 		row: "S3-16", file: "fsm/match/charges.go", tests: "api/server", pattern: "TestAttributesBecomeCharges/S3-16",
 		text: "return r.checked(value)", without: "return r.checked(value[:1])",
 	},
@@ -215,12 +227,28 @@ var mechanisms = []mechanism{
 		text: "q.dueAt(l, at)", without: "q.dueAt(l, Never)",
 	},
 	{
+		row: "S3-20", file: "plan/whatif.go", tests: "plan", pattern: "TestWhatIf/S3-20",
+		text: "paid.Add(paid, l.holds)", without: "_ = l.holds",
+	},
+	{
+		row: "S3-21", file: "plan/whatif.go", tests: "plan", pattern: "TestWhatIf/S3-21",
+		text: "Mul(l.perSecond, ratio(seconds, 1))", without: "Mul(l.perSecond, ratio(1, 1))",
+	},
+	{
+		row: "S3-22", file: "doctor/clients.go", tests: "doctor", pattern: "TestDelays/S3-22",
+		text: "*c.Jitter > 0 {", without: "*c.Jitter >= 0 {",
+	},
+	{
 		row: "S3-24", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-24",
 		text: "now + bucket.Instant(s.GetWait())", without: "now + bucket.Instant(s.GetWait()/2)",
 	},
 	{
 		row: "S3-25", file: "fsm/retry/tokens.go", tests: "fsm/retry",
 		text: "t.spent += r.Cost", without: "t.spent += 0",
+	},
+	{
+		row: "S3-26", file: "plan/reckon.go", tests: "plan", pattern: "TestTheNightlyBackfill/S3-26",
+		text: "Quo(ratio(clients, 1), w)", without: "Quo(ratio(clients, 2), w)",
 	},
 	{
 		row: "S3-27", file: "fsm/feedback/feedback.go", tests: "fsm", pattern: "TestScripts/S3-27",
@@ -241,6 +269,10 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-35", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-35",
 		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
+		row: "S3-36", file: "plan/reckon.go", tests: "plan", pattern: "TestMargin/S3-36",
+		text: "a.Margin, a.Measured = *q.ErrorP99, true", without: "a.Measured = true",
 	},
 	{
 		row: "S3-37", file: "cluster/admit.go", tests: "cluster", pattern: "TestNoSinglePoint/S3-37",
@@ -264,5 +296,9 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-42", file: "client/decision.go", tests: "client", pattern: "TestFeedbackIsForEverybody/S3-42",
 		text: "return failopen.Jitter(wait), false", without: "return min(wait, failopen.Jitter(wait)), false",
+	},
+	{
+		row: "S3-48", file: "doctor/limits.go", tests: "doctor", pattern: "TestSources/S3-48",
+		text: "case age > StaleAfter:", without: "case age > 2*StaleAfter:",
 	},
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/api/limitsfile/written"
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/plan"
@@ -20,7 +21,7 @@ const afterShown = 12
 func (r *result) text(w io.Writer) {
 	a := r.answer
 	binding := a.Parts[a.Binding]
-	fmt.Fprintf(w, "limit     %s at %s\n", r.limit.GetName(), r.place)
+	fmt.Fprintf(w, "limit     %s at %s\n", r.limit.GetName(), exit.Printable(r.place))
 	fmt.Fprintf(w, "binding   %s, %s\n", binding.Name, perMinute(binding.Tasks))
 	fmt.Fprintf(w, "live      %s\n", perMinute(a.Live))
 	fmt.Fprintf(w, "headroom  %s\n", perMinute(a.Headroom))
