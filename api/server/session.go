@@ -41,7 +41,10 @@ type session struct {
 	wake chan struct{}
 	// space has room for one signal: fewer items are open than before.
 	space chan struct{}
-	peeks peeks
+	// stall runs while a message is being sent; when it ends stalled has a signal.
+	stall   *time.Timer
+	stalled chan struct{}
+	peeks   peeks
 
 	mu sync.Mutex
 	// items are those without an answer, by seq. ready are those with one that is
@@ -91,27 +94,34 @@ func (a *admission) Session(
 	stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse],
 ) error {
 	s := newSession(a.server, stream)
-	a.server.joined.Add(1)
-	go func() {
-		defer a.server.joined.Done()
-		s.reader()
-	}()
-	err := s.write()
-	s.abandon()
-	if tie := s.tie.Load(); tie != nil {
-		tie.End(stream.Context(), a.server.isDraining())
+	written := make(chan error, 1)
+	a.server.joined.Go(s.reader)
+	a.server.joined.Go(func() { written <- s.writer() })
+	select {
+	case err := <-written:
+		return err
+	case <-s.stalled:
+		// That the call is over ends the writer too.
+		return errStalled
 	}
-	return err
 }
+
+// sendWithin is how long a client may take to accept a message. One that takes none
+// would keep for itself what all sessions share, for as long as it answers pings (G10).
+const sendWithin = 10 * time.Second
+
+var errStalled = fmt.Errorf("%w: answers were not taken within %s", cluster.ErrOverloaded, sendWithin)
 
 func newSession(
 	server *Server, stream grpc.BidiStreamingServer[quorleasev1.SessionRequest, quorleasev1.SessionResponse],
 ) *session {
 	s := &session{
 		server: server, stream: stream, owner: identityOf(stream.Context()).Name,
-		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
+		wake: make(chan struct{}, 1), space: make(chan struct{}, 1), stalled: make(chan struct{}, 1),
 		items: map[uint64]*item{},
 	}
+	s.stall = time.AfterFunc(sendWithin, func() { signal(s.stalled) })
+	s.stall.Stop()
 	s.peeks.wake, s.peeks.start = make(chan struct{}, 1), s.startPeeks
 	return s
 }

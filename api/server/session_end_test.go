@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 	"testing"
 	"testing/synctest"
@@ -151,6 +152,52 @@ func TestG10UnreadAnswersAreBounded(t *testing.T) {
 		}
 		s.abandon()
 		<-accepted
+		if held := s.server.itemBytes.Load(); held != 0 {
+			t.Errorf("%d bytes are held in the end", held)
+		}
+	})
+}
+
+// deaf is the stream of a client that asks and takes no answer.
+type deaf struct {
+	saying
+	asks int
+}
+
+func (d *deaf) Recv() (*quorleasev1.SessionRequest, error) {
+	if len(d.said) > 0 {
+		return d.saying.Recv()
+	}
+	if d.asks--; d.asks < 0 {
+		<-d.ctx.Done()
+		return nil, d.ctx.Err()
+	}
+	return &quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Items{
+		Items: &quorleasev1.RequestItems{Items: []*quorleasev1.RequestItem{{Seq: uint64(d.asks)}}},
+	}}, nil
+}
+
+func (d *deaf) Send(*quorleasev1.SessionResponse) error {
+	<-d.ctx.Done()
+	return d.ctx.Err()
+}
+
+// A client that takes no answers is not kept for ever, with what it holds (G10).
+func TestG10ClientThatTakesNoAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, s := ended(t, greeting(1))
+		ctx, over := context.WithCancel(t.Context())
+		began := time.Now()
+		err := (&admission{server: s.server}).Session(&deaf{asks: 100, saying: saying{
+			ctx: ctx, said: []*quorleasev1.SessionRequest{{Kind: &quorleasev1.SessionRequest_Hello{Hello: greeting(2)}}},
+		}})
+		if took := time.Since(began); !errors.Is(err, errStalled) || took != sendWithin {
+			t.Errorf("%v after %s, want that it stalled after %s", err, took, sendWithin)
+		}
+		// As gRPC does when a call has ended.
+		over()
+		s.server.joined.Wait()
 		if held := s.server.itemBytes.Load(); held != 0 {
 			t.Errorf("%d bytes are held in the end", held)
 		}

@@ -9,6 +9,21 @@ import (
 	"github.com/quorlease/quorlease/fsm"
 )
 
+// writer sends answers until there can be no more, and ends what was tied to the
+// session.
+func (s *session) writer() (err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = s.server.failure(sessionMethod, panicked, nil)
+		}
+		s.abandon()
+		if tie := s.tie.Load(); tie != nil {
+			tie.End(s.stream.Context(), s.server.isDraining())
+		}
+	}()
+	return s.write()
+}
+
 // write sends answers until there can be no more.
 func (s *session) write() error {
 	for {
@@ -76,9 +91,11 @@ func (s *session) sendAll(batch []*item) error {
 		if len(list) == 0 {
 			return nil
 		}
+		s.stall.Reset(sendWithin)
 		err := s.stream.Send(&quorleasev1.SessionResponse{Kind: &quorleasev1.SessionResponse_Items{
 			Items: &quorleasev1.ResponseItems{Items: list},
 		}})
+		s.stall.Stop()
 		s.sent(count, cost)
 		list, size, cost, count = nil, 0, 0, 0
 		return err
