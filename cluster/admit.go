@@ -58,7 +58,9 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	if acquire := p.Operation.GetAcquire(); acquire != nil {
 		p.node.budgets.Finished(acquire, &p.ruling, result.GetAcquire(), MayHaveHappened(err))
 		if decided := result.GetAcquire(); decided != nil {
-			p.node.metrics.Decided(acquire, decided, time.Since(p.arrived))
+			now := time.Now()
+			p.node.metrics.Decided(acquire, decided, now.Sub(p.arrived))
+			p.node.overview.Decided(now, acquire, decided, now.Sub(p.arrived))
 			p.node.audit.Decided(acquire, p.Attempt, decided)
 			p.node.usage.Decided(acquire, p.Team, decided)
 		}

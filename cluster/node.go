@@ -29,6 +29,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/metrics"
 	"github.com/quorlease/quorlease/cluster/notice"
+	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/peers"
 	"github.com/quorlease/quorlease/cluster/probe"
 	"github.com/quorlease/quorlease/cluster/reads"
@@ -72,6 +73,7 @@ type Node struct {
 	audit     *audit.Log
 	usage     *usage.Book
 	events    *events.Ring
+	overview  *overview.Book
 	fsm       *raftFSM
 	budgets   *budget.Office
 	door      *door.Door
@@ -151,6 +153,7 @@ func newNode(c Config) *Node {
 		config:    c,
 		logger:    c.Logger,
 		events:    events.New(0, nil),
+		overview:  overview.New(time.Now()),
 		metrics:   metrics.New(),
 		announcer: newNudger(),
 		doubt:     newNudger(),
@@ -165,6 +168,7 @@ func newNode(c Config) *Node {
 	if n.logger == nil {
 		n.logger = hclog.NewNullLogger()
 	}
+	n.events.Tell(n.overview.Happened)
 	n.logger = n.logger.Named("cluster").With("node", c.ID)
 	n.clock = clock.New(c.Elapsed)
 	n.door = door.New(c.MaxPending, c.MaxQueued)

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/raft"
 
@@ -10,12 +11,16 @@ import (
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
+	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/effect"
 )
 
 // Events returns what happened on this node.
 func (n *Node) Events() *events.Ring { return n.events }
+
+// Overview is what this node remembers of the last hour.
+func (n *Node) Overview() *overview.Book { return n.overview }
 
 // observe publishes what an entry did. Replaying the log after a restart
 // publishes it again, under the same index.
@@ -40,6 +45,7 @@ func (n *Node) observe(s step) {
 		n.configure(limits)
 	}
 	n.audit.Applied(audit.Entry{Index: s.index, Wall: s.wall, Results: s.results, Effects: s.effects}, n.revisions)
+	n.overview.Applied(time.Now(), s.wall, s.reports)
 	n.waiting.Applied(s.results, s.effects)
 }
 
@@ -52,11 +58,13 @@ func (n *Node) revisions() (list []*fsm.Revision) {
 func (n *Node) configure(limits []*logv1.Limit) {
 	n.metrics.Configure(limits)
 	n.waiting.Configure(limits)
+	n.overview.Configure(limits)
 }
 
 // restored notes what a snapshot skipped.
 func (n *Node) restored(m *fsm.Machine) {
 	n.events.Restored(m.Index())
+	n.overview.Restored(time.Now(), m.Clients(m.Now(), overview.ClientPlaces))
 	limits, _ := m.Limits("")
 	n.configure(limits)
 	clear(n.announced)

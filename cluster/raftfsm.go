@@ -15,6 +15,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/disk"
 	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/metrics"
+	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/progress"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
@@ -59,6 +60,7 @@ type step struct {
 	wall    time.Time
 	results []*logv1.Result
 	effects []effect.Effect
+	reports *overview.Reports
 }
 
 // applied is what raft hands back for an entry.
@@ -93,7 +95,9 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	}
 	start := time.Now()
 	f.mu.Lock()
+	reports := overview.Look(f.machine, e)
 	results, effects := f.machine.Apply(log.Index, e)
+	reports.Compare(f.machine)
 	now, revision := f.machine.Now(), f.machine.Revision()
 	for _, op := range e.GetOperations() {
 		if report := op.GetReportRetries(); report != nil {
@@ -105,7 +109,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	f.clock.SetApplied(now)
 	f.sinceSnapshot.Add(int64(len(log.Data)))
 	f.metrics.Applied(time.Since(start))
-	f.onStep(step{index: log.Index, wall: time.Unix(0, e.GetWall()), results: results, effects: effects})
+	f.onStep(step{log.Index, time.Unix(0, e.GetWall()), results, effects, reports})
 	f.reached.Advance(log.Index)
 	return &applied{results: results}
 }

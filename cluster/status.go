@@ -2,93 +2,44 @@ package cluster
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hashicorp/raft"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/identity"
+	"github.com/quorlease/quorlease/cluster/status"
 	"github.com/quorlease/quorlease/cluster/warn"
 	"github.com/quorlease/quorlease/fsm"
 )
 
-// Quorum says whether the cluster can decide, as far as this node can see.
-type Quorum int
-
-// The states of a quorum.
-const (
-	// HasLeader: there is a leader.
-	HasLeader Quorum = iota + 1
-	// NoLeader: a majority is there and has no leader: an election.
-	NoLeader
-	// NoQuorum: fewer than a majority of the voters are there.
-	NoQuorum
+// Status and what it is made of are the cluster as a node sees it.
+type (
+	Status     = status.Status
+	NodeStatus = status.Node
+	Quorum     = status.Quorum
+	Role       = status.Role
 )
 
-// String names the state as in errors and JSON.
-func (q Quorum) String() string {
-	switch q {
-	case HasLeader:
-		return "HAS_LEADER"
-	case NoLeader:
-		return "NO_LEADER"
-	case NoQuorum:
-		return "NO_QUORUM"
-	}
-	return strconv.Itoa(int(q))
-}
-
-// Role is a member's part in elections.
-type Role string
-
-// The roles.
+// The states of a quorum, and the roles.
 const (
-	Voter   Role = "VOTER"
-	Learner Role = "LEARNER"
+	HasLeader = status.HasLeader
+	NoLeader  = status.NoLeader
+	NoQuorum  = status.NoQuorum
+	Voter     = status.Voter
+	Learner   = status.Learner
 )
-
-// NodeStatus is one member as this node sees it.
-type NodeStatus struct {
-	// RaftID is Name, a dot and the incarnation.
-	RaftID string
-	// Name is the operator's name for the node.
-	Name string
-	Role Role
-	// Healthy: it answers probes and lags by fewer than 250 entries.
-	Healthy bool
-	// Peer is raft's address; the others are what the node announced.
-	Peer, GRPC, HTTP, Version string
-}
-
-// Status is the cluster as this node sees it.
-type Status struct {
-	// ClusterID is empty until the cluster is formed.
-	ClusterID string
-	// Self and Leader are names without incarnation. Leader is empty where none
-	// is known.
-	Self, Leader string
-	Term         uint64
-	// Nodes are the members, by name.
-	Nodes []NodeStatus
-	// Quorum says whether operations can be decided.
-	Quorum Quorum
-	// Applied is the index of the last entry applied here.
-	Applied uint64
-	// Ready: a leader is known and this node has caught up with it.
-	Ready bool
-}
 
 // Status returns how the cluster looks from here. It asks nobody.
 func (n *Node) Status() Status {
 	_, leader := n.raft.LeaderWithID()
-	status := Status{
+	seen := Status{
 		Self: n.config.ID, Leader: identity.NameOf(string(leader)), Term: n.raft.CurrentTerm(),
 		Quorum: n.quorum(), Applied: n.fsm.reached.Last(),
 	}
 	records := make(map[string]*logv1.NodeRecord)
 	n.fsm.view(func(m *fsm.Machine) {
-		status.ClusterID = m.ClusterID()
+		seen.ClusterID = m.ClusterID()
 		for _, r := range m.Nodes() {
 			records[r.GetRaftId()] = r
 		}
@@ -105,11 +56,11 @@ func (n *Node) Status() Status {
 		if s.Suffrage == raft.Voter {
 			node.Role = Voter
 		}
-		status.Nodes = append(status.Nodes, node)
+		seen.Nodes = append(seen.Nodes, node)
 	}
-	slices.SortFunc(status.Nodes, func(a, b NodeStatus) int { return strings.Compare(a.RaftID, b.RaftID) })
-	status.Ready = leader != "" && status.ClusterID != "" && n.prober.IsHealthy(string(n.id))
-	return status
+	slices.SortFunc(seen.Nodes, func(a, b NodeStatus) int { return strings.Compare(a.RaftID, b.RaftID) })
+	seen.Ready = leader != "" && seen.ClusterID != "" && n.prober.IsHealthy(string(n.id))
+	return seen
 }
 
 // addGauges adds the figures that are read when somebody asks.

@@ -24,8 +24,12 @@ func TestReferenceIsTrue(t *testing.T) {
 		}
 		path, _, _ := strings.Cut("/"+rest, "`")
 		rows[method+" "+path] = true
-		if path == "/v1/events" {
+		switch path {
+		case "/v1/events":
 			path += "?follow=false"
+		case "/v1/overview:watch":
+			// A mistake: the stream has no end.
+			path += "?top=101"
 		}
 		code, _, body := s.do(request{method: method, path: strings.ReplaceAll(path, "{name}", "x")})
 		if strings.Contains(body, "UNKNOWN_PATH") || strings.Contains(body, "METHOD_NOT_ALLOWED") {

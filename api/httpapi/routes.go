@@ -51,11 +51,16 @@ func (h *handler) table(gatherer prometheus.Gatherer) map[string]methods {
 		"/v1/limits:adjust":  post(limits + "Adjust"),
 		"/v1/limits:inspect": get(limits + "Inspect"),
 		"/v1/limits:history": get(limits + "History"),
+		"/v1/limits:keys":    get(limits + "Keys"),
 
 		"/v1/cluster":       get("/quorlease.v1.Cluster/Status"),
 		"/v1/cluster/state": get("/quorlease.v1.Cluster/State"),
 		"/v1/clients":       get("/quorlease.v1.Clients/List"),
+		"/v1/usage":         get("/quorlease.v1.UsageBook/Query"),
 		"/v1/events":        {http.MethodGet: h.events},
+		"/v1/overview":      {http.MethodGet: h.overview},
+
+		"/v1/overview:watch": {http.MethodGet: h.overviews},
 
 		"/healthz": {http.MethodGet: h.healthz, http.MethodHead: h.healthz},
 		"/readyz":  {http.MethodGet: h.readyz, http.MethodHead: h.readyz},

@@ -205,7 +205,7 @@ func TestHealthAndReflection(t *testing.T) {
 		t.Errorf("unknown service: %v", err)
 	}
 	list, err := health.List(patient(t), &grpc_health_v1.HealthListRequest{})
-	if err != nil || len(list.GetStatuses()) != 10 {
+	if err != nil || len(list.GetStatuses()) != 11 {
 		t.Errorf("list: %v, %v", list, err)
 	}
 	stream, err := reflectionpb.NewServerReflectionClient(conn).ServerReflectionInfo(patient(t))

@@ -5,6 +5,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/cluster/usage"
@@ -37,10 +38,13 @@ type Viewer interface {
 type Observer interface {
 	Status() cluster.Status
 	// Queues are what waits at a key of a limit, as the leader says: nothing where it
-	// does not answer.
+	// does not answer. Without a limit they are those of the key of each limit where
+	// most wait.
 	Queues(ctx context.Context, limit, key string) []queue.ClassState
 	// Usage is what the nodes' answers granted and denied, as far as they say.
 	Usage(ctx context.Context, q usage.Query) usage.Answer
+	// Overview is what the node remembers of the last hour.
+	Overview() *overview.Book
 }
 
 // Counter counts what clients did by permits that they held.

@@ -9,6 +9,7 @@ import (
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -34,34 +35,6 @@ func (c *clusterService) State(
 	answer := &quorleasev1.ClusterStateResponse{Node: c.server.node.Status().Self}
 	err := c.server.node.View(ctx, true, func(m *fsm.Machine, _ bucket.Instant) {
 		answer.AppliedIndex, answer.Hash = m.Index(), fmt.Sprintf("%016x", m.Hash())
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
-}
-
-// clients is the service Clients.
-type clients struct {
-	quorleasev1.UnimplementedClientsServer
-	server *Server
-}
-
-// List shows the clients with most retries. It reads this node's replica: counts
-// are reported late anyway.
-func (c *clients) List(
-	ctx context.Context, r *quorleasev1.ClientsListRequest,
-) (*quorleasev1.ClientsListResponse, error) {
-	top, err := convert.Top(r)
-	if err != nil {
-		return nil, err
-	}
-	answer := &quorleasev1.ClientsListResponse{}
-	err = c.server.node.View(ctx, true, func(m *fsm.Machine, now bucket.Instant) {
-		answer.Total = int64(m.Counts().Clients)
-		for _, stat := range m.Clients(now, top) {
-			answer.Clients = append(answer.Clients, convert.ClientAnswer(stat))
-		}
 	})
 	if err != nil {
 		return nil, err
@@ -97,8 +70,30 @@ type Watcher struct {
 // rights of Events.Watch. It returns when the watcher fails, when ctx ends, and
 // when everything was sent that is kept unless r says follow. The error is an
 // *Error.
-func (s *Server) Watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, to Watcher) (err error) {
-	const name = "/quorlease.v1.Events/Watch"
+func (s *Server) Watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, to Watcher) error {
+	return s.streamed(ctx, "/quorlease.v1.Events/Watch", func(ctx context.Context) error { return s.watch(ctx, r, to) })
+}
+
+// Overview shows pictures to a caller that did not come through gRPC, under the rights
+// of Overview.Watch, as long as that one likes, or without follow one. The error is an
+// *Error.
+func (s *Server) Overview(
+	ctx context.Context, r *quorleasev1.OverviewWatchRequest, follow bool, send func(*overview.Shown) error,
+) error {
+	return s.streamed(ctx, "/quorlease.v1.Overview/Watch", func(ctx context.Context) error {
+		if follow {
+			return s.overview.Follow(ctx, r, send)
+		}
+		shown, err := s.overview.Now(ctx, r)
+		if err != nil {
+			return err
+		}
+		return send(shown)
+	})
+}
+
+// streamed is stream for what did not come through gRPC.
+func (s *Server) streamed(ctx context.Context, name string, serve func(context.Context) error) (err error) {
 	defer func() { err = s.failure(name, recover(), err) }()
 	if ctx, err = s.admit(ctx, name); err != nil {
 		return err
@@ -107,7 +102,7 @@ func (s *Server) Watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, t
 		return errOverloadedStreams
 	}
 	defer s.end()
-	return s.watch(ctx, r, to)
+	return serve(ctx)
 }
 
 func (s *Server) watch(ctx context.Context, r *quorleasev1.EventsWatchRequest, to Watcher) error {

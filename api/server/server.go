@@ -19,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/decode"
 	"github.com/quorlease/quorlease/api/server/expand"
 	"github.com/quorlease/quorlease/api/server/health"
+	"github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/api/server/usage"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
@@ -111,6 +112,7 @@ type Server struct {
 	codec  *decode.Codec
 	// expander makes charges of attributes.
 	expander *expand.Expander
+	overview *overview.Hub
 	// calls are the unary methods by their full names, for Call.
 	calls map[string]unaryCall
 
@@ -156,9 +158,13 @@ func New(config Config) (*Server, error) {
 	s.register(&quorleasev1.Admission_ServiceDesc, &admission{server: s})
 	s.register(&quorleasev1.Limits_ServiceDesc, &limits{server: s})
 	s.register(&quorleasev1.Cluster_ServiceDesc, &clusterService{server: s})
-	s.register(&quorleasev1.Clients_ServiceDesc, &clients{server: s})
+	s.register(&quorleasev1.Clients_ServiceDesc, overview.NewClients(s.node))
 	s.register(&quorleasev1.UsageBook_ServiceDesc, usage.New(config.Node))
 	s.register(&quorleasev1.Events_ServiceDesc, &eventsService{server: s})
+	s.overview = overview.New(overview.Config{
+		Node: s.node, UntilDrained: s.untilDrained, Draining: errDraining, Crowded: errOverloadedStreams,
+	})
+	s.register(&quorleasev1.Overview_ServiceDesc, s.overview)
 	s.register(&healthpb.Health_ServiceDesc, health.New(health.Config{
 		Ready: s.Ready, Services: s.grpc.GetServiceInfo, UntilDrained: s.untilDrained, Draining: errDraining,
 		Unknown: func(service string) error { return fmt.Errorf("%w: %q", errNoService, service) },
@@ -251,6 +257,7 @@ func (s *Server) Close() error {
 			<-graceful
 		}
 		s.joined.Wait()
+		s.overview.Close()
 	})
 	return nil
 }

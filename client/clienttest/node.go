@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/cluster/usage"
@@ -269,6 +270,9 @@ func (n *node) Queues(context.Context, string, string) []queue.ClassState { retu
 
 // Usage is nothing: no node keeps a book.
 func (n *node) Usage(context.Context, usage.Query) usage.Answer { return usage.Answer{} }
+
+// Overview is what the cluster remembers: that of its one state.
+func (n *node) Overview() *overview.Book { return n.cluster.state.Overview() }
 
 // Do submits and waits.
 func (n *node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*logv1.Result, error) {

@@ -10,11 +10,18 @@ import (
 	"github.com/quorlease/quorlease/cluster/queue"
 )
 
-// State shows what waits at a key of a limit, by class. It is empty where the node
-// does not serve as the leader: the queue is the leader's memory.
+// limitsShown bounds the limits of which State shows the busiest keys.
+const limitsShown = 100
+
+// State shows what waits at a key of a limit, by class; without a limit, at the key
+// of each limit where most wait. It is empty where the node does not serve as the
+// leader: the queue is the leader's memory.
 func (d *Desk) State(limit, key string) []queue.ClassState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if limit == "" {
+		return d.mu.queue.Busiest(d.config.Elapsed(), limitsShown)
+	}
 	return d.mu.queue.State(d.config.Elapsed(), queue.Place{Limit: limit, Key: key})
 }
 
@@ -33,6 +40,7 @@ func Shown(states []queue.ClassState) []*peerv1.QueueClass {
 	list := make([]*peerv1.QueueClass, 0, len(states))
 	for _, s := range states {
 		one := &peerv1.QueueClass{
+			Limit: s.Place.Limit, Key: s.Place.Key,
 			Class: s.Class, Waiting: s.Waiting, Oldest: int64(s.Oldest), Eta: int64(s.ETA),
 			Tokens: make(map[string]int64, len(s.Tokens)),
 		}
@@ -70,6 +78,7 @@ func seen(list []*peerv1.QueueClass) []queue.ClassState {
 	states := make([]queue.ClassState, 0, len(list))
 	for _, one := range list {
 		s := queue.ClassState{
+			Place: queue.Place{Limit: one.GetLimit(), Key: one.GetKey()},
 			Class: one.GetClass(), Waiting: one.GetWaiting(),
 			Oldest: time.Duration(one.GetOldest()), ETA: time.Duration(one.GetEta()),
 		}

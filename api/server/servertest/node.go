@@ -12,6 +12,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/cluster/usage"
@@ -29,6 +30,7 @@ type Node struct {
 
 	// revision is the machine's.
 	revision atomic.Uint64
+	overview *overview.Book
 
 	mu      sync.Mutex
 	machine *fsm.Machine
@@ -52,6 +54,8 @@ type Node struct {
 // New returns the node of a formed cluster without limits.
 func New() *Node {
 	n := &Node{Ring: events.New(64, func() time.Time { return wall }), machine: fsm.New()}
+	n.overview = overview.New(time.Now())
+	n.Ring.Tell(n.overview.Happened)
 	n.Apply(&logv1.Operation{Kind: &logv1.Operation_Form{Form: &logv1.Form{
 		ClusterId: "0123456789abcdef0123456789abcdef",
 	}}})
@@ -74,12 +78,29 @@ func (n *Node) Apply(op *logv1.Operation) *logv1.Result {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.index++
-	results, _ := n.machine.Apply(n.index, &logv1.Entry{
-		Stamp: n.now, Wall: wall.UnixNano() + n.now, Operations: []*logv1.Operation{op},
-	})
-	n.revision.Store(n.machine.Revision())
+	entry := &logv1.Entry{Stamp: n.now, Wall: wall.UnixNano() + n.now, Operations: []*logv1.Operation{op}}
+	reports := overview.Look(n.machine, entry)
+	results, _ := n.machine.Apply(n.index, entry)
+	reports.Compare(n.machine)
+	n.observe(op, results[0], reports)
 	return results[0]
 }
+
+// observe keeps the overview as a node does. What was decided took no time.
+func (n *Node) observe(op *logv1.Operation, result *logv1.Result, reports *overview.Reports) {
+	now := time.Now()
+	n.overview.Applied(now, now, reports)
+	if decided := result.GetAcquire(); decided != nil {
+		n.overview.Decided(now, op.GetAcquire(), decided, 0)
+	}
+	if revision := n.machine.Revision(); revision != n.revision.Swap(revision) {
+		limits, _ := n.machine.Limits("")
+		n.overview.Configure(limits)
+	}
+}
+
+// Overview is what the node remembers of the last hour.
+func (n *Node) Overview() *overview.Book { return n.overview }
 
 // Advance moves authority time.
 func (n *Node) Advance(d time.Duration) {
