@@ -24,8 +24,9 @@ func newClients(a *app) *cobra.Command {
 		Use:   "clients",
 		Short: "Show who asks, those with the most retries first",
 		Long: `Show the clients that asked within the window of their retry budget: how many
-requests were admitted, how many of them were retries, what is left, and when
-a client over its budget gets through again (FREES_IN). MODE is the budget's.
+requests were admitted, how many of them were retries, how many are left of those
+that the budget allows, since when a client is over its budget (OVER_FOR), and when
+it gets through again (FREES_IN). MODE is the budget's.
 
 THROTTLED is how often a provider throttled it in the last hour. DENIED is how
 often it was told to wait, EARLY after how many of those it did not, and HONOURS
@@ -59,16 +60,24 @@ func (a *app) clients(ctx context.Context, request *quorleasev1.ClientsListReque
 		for _, c := range answer.GetClients() {
 			rows = append(rows, []string{
 				c.GetClient(), show.Number(c.GetRequests()), show.Number(c.GetRetries()),
-				show.Percent(c.GetFractionPpm() / 100), show.Number(c.GetRetriesLeft()),
-				c.GetRetryBudget(), show.YesNo(c.GetOverBudget()), show.Duration(c.GetFreesIn()),
+				show.Percent(c.GetFractionPpm() / 100), left(c),
+				c.GetRetryBudget(), show.YesNo(c.GetOverBudget()), show.Duration(c.GetOverFor()), show.Duration(c.GetFreesIn()),
 				modeOf(c.GetMode()), show.Number(c.GetThrottled()), show.Number(c.GetDenied()), show.Number(c.GetEarly()),
 				honours(c), c.GetError(),
 			})
 		}
-		show.Table(w, "CLIENT REQUESTS RETRIES FRACTION RETRIES_LEFT RETRY_BUDGET OVER_BUDGET FREES_IN MODE "+
+		show.Table(w, "CLIENT REQUESTS RETRIES FRACTION RETRIES_LEFT RETRY_BUDGET OVER_BUDGET OVER_FOR FREES_IN MODE "+
 			"THROTTLED DENIED EARLY HONOURS ERROR", rows)
 		fmt.Fprintf(w, "%d of %d clients\n", len(rows), answer.GetTotal())
 	})
+}
+
+// left is what is left of the retries that the budget allows in its window.
+func left(c *quorleasev1.ClientStatus) string {
+	if c.GetRetryBudget() == "" {
+		return ""
+	}
+	return show.Number(c.GetRetriesLeft()) + " of " + show.Number(c.GetRetriesAllowed())
 }
 
 // modeOf is a mode as a limits file spells it, empty where there is none.

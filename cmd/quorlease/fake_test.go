@@ -256,8 +256,10 @@ func fullFake() *fakeNode {
 			Client: "batch-7", Requests: 200, Retries: 41, FractionPpm: 205_000, RetryBudget: "default", OverBudget: true,
 			Throttled: 8412, Denied: 40, Early: 38, HonoursWaits: proto.Bool(false), Error: "429",
 			FreesIn: durationpb.New(96 * time.Second), Mode: quorleasev1.Mode_ENFORCE,
+			RetriesAllowed: 41, OverFor: durationpb.New(12 * time.Second),
 		}, {
-			Client: "chat", Requests: 12, RetriesLeft: 39, RetryBudget: "default", Mode: quorleasev1.Mode_ENFORCE,
+			Client: "chat", Requests: 12, RetriesLeft: 39, RetriesAllowed: 39, RetryBudget: "default",
+			Mode: quorleasev1.Mode_ENFORCE,
 		}}},
 		events: []*quorleasev1.Event{
 			{Index: 42, Time: at, Kind: "LimitChanged", Severity: quorleasev1.Severity_INFO, Limit: "llm", Text: "revision 8"},
