@@ -82,7 +82,10 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 			method: "POST", path: "/v1/admission:renew", kind: "application/json",
 			body: `{` + lease + `,"ttl":"90.250s","sequence":"1","used":[{"dimension":"requests","used":"1"}]}`,
 		}},
+		{name: "usage", request: request{method: "GET", path: "/v1/usage?by=client&hours=2&top=5"}},
+		{name: "fail-usage", request: request{method: "GET", path: "/v1/usage?by=colour"}},
 		{name: "inspect", request: request{method: "GET", path: "/v1/limits:inspect?limit=deployment"}},
+		{name: "keys", request: request{method: "GET", path: "/v1/limits:keys?limit=tenant&top=5&prefix=r&stale=true"}},
 		{name: "inspect-key", request: request{method: "GET", path: "/v1/limits:inspect?limit=tenant&key=red&stale=true"}},
 		{name: "settle", request: request{
 			method: "POST", path: "/v1/admission:settle", kind: "application/json",

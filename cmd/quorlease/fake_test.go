@@ -44,6 +44,7 @@ type fakeNode struct {
 	inspect  *quorleasev1.LimitsInspectResponse
 	adjust   *quorleasev1.LimitsAdjustResponse
 	history  *quorleasev1.LimitsHistoryResponse
+	keys     *quorleasev1.LimitsKeysResponse
 	status   *quorleasev1.ClusterStatusResponse
 	clients  *quorleasev1.ClientsListResponse
 	events   []*quorleasev1.Event
@@ -65,6 +66,7 @@ func startFake(t *testing.T, f *fakeNode) *fakeNode {
 	quorleasev1.RegisterClusterServer(server, f)
 	quorleasev1.RegisterClientsServer(server, clientsOf{f})
 	quorleasev1.RegisterEventsServer(server, f)
+	quorleasev1.RegisterUsageBookServer(server, usageOf{fakeNode: f})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -180,6 +182,12 @@ func (f limitsOf) History(
 	return answer(ctx, f.fakeNode, r, f.history)
 }
 
+func (f limitsOf) Keys(
+	ctx context.Context, r *quorleasev1.LimitsKeysRequest,
+) (*quorleasev1.LimitsKeysResponse, error) {
+	return answer(ctx, f.fakeNode, r, f.keys)
+}
+
 type clientsOf struct{ *fakeNode }
 
 func (f clientsOf) List(
@@ -250,6 +258,13 @@ func fullFake() *fakeNode {
 		},
 		history: &quorleasev1.LimitsHistoryResponse{Revisions: []*quorleasev1.Revision{
 			{Revision: 8, Time: at, Author: "operator", Changes: changes},
+		}},
+		keys: &quorleasev1.LimitsKeysResponse{Total: 40, Matching: 12, Keys: []*quorleasev1.KeyState{
+			{
+				Key: "team-a", Dimension: "input_tokens", Debt: 30, Burst: 100, LeftPpm: -300_000, OpenLeases: 2,
+				Control: &quorleasev1.ControlState{Paused: durationpb.New(9 * time.Second), PacePpm: 50_000, Reason: "429"},
+			},
+			{Key: "team-b", Dimension: "requests", Level: 12, Burst: 27, LeftPpm: 444_444},
 		}},
 		status: statusAnswer(),
 		clients: &quorleasev1.ClientsListResponse{Total: 7, Clients: []*quorleasev1.ClientStatus{{

@@ -56,6 +56,7 @@ func TestGolden(t *testing.T) {
 		{name: "limits-get-kinds", node: kinds, args: []string{"limits", "get"}},
 		{name: "adjust-clear", args: []string{"adjust", "llm/team-a", "clear-block", "--reason", "paid"}},
 		{name: "adjust", args: []string{"adjust", "llm/team-a", "requests=reset", "--reason", "a test"}},
+		{name: "keys", args: []string{"keys", "llm"}},
 		{name: "clients", args: []string{"clients"}},
 		{name: "events", args: []string{"events"}},
 		{name: "cluster-status", args: []string{"cluster", "status"}},

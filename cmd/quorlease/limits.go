@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -119,7 +118,7 @@ func newLimitsHistory(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.print(answer, func(w io.Writer) { historyText(w, answer) })
+			return a.print(answer, func(w io.Writer) { show.History(w, answer) })
 		},
 	}
 	cmd.Flags().Uint32Var(&request.Limit, "top", 0, "show at most this `many`; 0 is all that is kept")
@@ -132,36 +131,4 @@ func (a *app) history(
 ) (*quorleasev1.LimitsHistoryResponse, error) {
 	return answerOf(ctx, a, ask.Read,
 		ask.CallOf(quorleasev1.NewLimitsClient, quorleasev1.LimitsClient.History, request))
-}
-
-func historyText(w io.Writer, r *quorleasev1.LimitsHistoryResponse) {
-	var rows [][]string
-	for _, rev := range r.GetRevisions() {
-		for _, change := range rev.GetChanges() {
-			verb, what := verbOf(change)
-			rows = append(rows, []string{
-				show.Number(rev.GetRevision()), rev.GetTime().AsTime().UTC().Format(time.RFC3339), rev.GetAuthor(),
-				verb, what, change.GetName(),
-			})
-		}
-	}
-	show.Table(w, "REVISION TIME AUTHOR CHANGE KIND NAME", rows)
-}
-
-// verbOf says in one word what a change did, and to what.
-func verbOf(change *quorleasev1.LimitChange) (verb, what string) {
-	before, after := change.GetLimitBefore() != nil, change.GetLimitAfter() != nil
-	what = "limit"
-	if change.GetRetryBudgetBefore() != nil || change.GetRetryBudgetAfter() != nil {
-		before, after = change.GetRetryBudgetBefore() != nil, change.GetRetryBudgetAfter() != nil
-		what = "retry_budget"
-	}
-	switch {
-	case before && after:
-		return "changed", what
-	case after:
-		return "added", what
-	default:
-		return "deleted", what
-	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -106,7 +105,7 @@ func (a *app) diff(ctx context.Context, f applyFlags) (differs bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	err = a.print(answer, func(w io.Writer) { changesText(w, answer.GetChanges()) })
+	err = a.print(answer, func(w io.Writer) { show.Changes(w, answer.GetChanges()) })
 	return len(answer.GetChanges()) > 0, err
 }
 
@@ -163,7 +162,7 @@ func (a *app) applyLimits(
 }
 
 func applyText(w io.Writer, r *quorleasev1.LimitsApplyResponse, dryRun bool) {
-	changesText(w, r.GetChanges())
+	show.Changes(w, r.GetChanges())
 	switch {
 	case len(r.GetChanges()) == 0:
 		fmt.Fprintf(w, "nothing to change, revision %d\n", r.GetRevision())
@@ -174,73 +173,9 @@ func applyText(w io.Writer, r *quorleasev1.LimitsApplyResponse, dryRun bool) {
 	}
 }
 
-// changesText writes each change in a line, and below one that changed what
-// its file looked like before and looks like after.
-func changesText(w io.Writer, changes []*quorleasev1.LimitChange) {
-	for _, change := range changes {
-		verb, what := verbOf(change)
-		fmt.Fprintf(w, "%s %s %s\n", verb, what, exit.Printable(change.GetName()))
-		if verb != "changed" {
-			continue
-		}
-		before := fileLines(change.GetLimitBefore(), change.GetRetryBudgetBefore())
-		after := fileLines(change.GetLimitAfter(), change.GetRetryBudgetAfter())
-		for _, line := range lineDiff(before, after) {
-			fmt.Fprintln(w, "  "+exit.Printable(line))
-		}
-	}
-}
-
-// fileLines is the part of a limits file that describes one limit or budget.
-func fileLines(l *quorleasev1.Limit, b *quorleasev1.RetryBudget) []string {
-	one := &quorleasev1.LimitsApplyRequest{}
-	if l != nil {
-		one.Limits = append(one.Limits, l)
-	}
-	if b != nil {
-		one.RetryBudgets = append(one.RetryBudgets, b)
-	}
-	return strings.Split(string(limitsfile.Format(one)), "\n")
-}
-
 // fileOf is what a list of limits looks like as a file.
 func fileOf(r *quorleasev1.LimitsListResponse) []byte {
 	return limitsfile.Format(&quorleasev1.LimitsApplyRequest{
 		Limits: r.GetLimits(), RetryBudgets: r.GetRetryBudgets(),
 	})
-}
-
-// lineDiff shows what is gone with a minus and what is new with a plus, in
-// order, by the longest common subsequence. What did not change is left out.
-func lineDiff(before, after []string) []string {
-	// common[i][j] is the length of the longest common subsequence of
-	// before[i:] and after[j:]. One limit has few lines.
-	common := make([][]int, len(before)+1)
-	for i := range common {
-		common[i] = make([]int, len(after)+1)
-	}
-	for i := len(before) - 1; i >= 0; i-- {
-		for j := len(after) - 1; j >= 0; j-- {
-			if before[i] == after[j] {
-				common[i][j] = common[i+1][j+1] + 1
-				continue
-			}
-			common[i][j] = max(common[i+1][j], common[i][j+1])
-		}
-	}
-	var out []string
-	i, j := 0, 0
-	for i < len(before) || j < len(after) {
-		switch {
-		case i < len(before) && j < len(after) && before[i] == after[j]:
-			i, j = i+1, j+1
-		case i < len(before) && (j == len(after) || common[i+1][j] >= common[i][j+1]):
-			out = append(out, "- "+strings.TrimSpace(before[i]))
-			i++
-		default:
-			out = append(out, "+ "+strings.TrimSpace(after[j]))
-			j++
-		}
-	}
-	return out
 }

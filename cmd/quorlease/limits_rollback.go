@@ -115,6 +115,10 @@ func rewind(
 		}
 		next--
 		for _, change := range rev.GetChanges() {
+			if isNameOnly(change) {
+				return nil, fmt.Errorf("revision %d is out of reach: of revision %d the history has only the names",
+					to, rev.GetRevision())
+			}
 			undo(limits, change.GetName(), change.GetLimitBefore(), change.GetLimitAfter())
 			undo(budgets, change.GetName(), change.GetRetryBudgetBefore(), change.GetRetryBudgetAfter())
 		}
@@ -131,6 +135,12 @@ func rewind(
 		request.RetryBudgets = append(request.RetryBudgets, budgets[name])
 	}
 	return request, nil
+}
+
+// isNameOnly says that the change was too large to be kept.
+func isNameOnly(c *quorleasev1.LimitChange) bool {
+	return c.GetLimitBefore() == nil && c.GetLimitAfter() == nil &&
+		c.GetRetryBudgetBefore() == nil && c.GetRetryBudgetAfter() == nil
 }
 
 // undo puts back what was there before a change. A change of the other kind

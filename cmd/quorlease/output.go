@@ -17,6 +17,7 @@ const (
 	formatText = "text"
 	formatJSON = "json"
 	formatYAML = "yaml"
+	formatCSV  = "csv"
 )
 
 // checkFormat refuses a format that the command can't print.

@@ -81,8 +81,8 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newDev(a), newServe(a),
 		newAcquire(a), newSettle(a), newRelease(a), newRenew(a),
-		newLimits(a), newInspect(a), newAdjust(a),
-		newClients(a), newEvents(a), newTop(a), newCluster(a), newBench(a),
+		newLimits(a), newInspect(a), newKeys(a), newAdjust(a),
+		newClients(a), newUsage(a), newEvents(a), newTop(a), newCluster(a), newBench(a),
 		newPlan(a), newDoctor(a),
 		newVersion(a), completion.New(),
 	)

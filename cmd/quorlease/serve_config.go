@@ -60,7 +60,8 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.grace, "session-grace", server.DefaultConfig().SessionGrace,
 		"how long the slots of a client's session stay taken when it has ended")
 	flags.StringVar(&n.Audit, "audit", "",
-		"a `file` that gets one line of JSON for each decision on an acquire that came in here; none without")
+		"a `file` that gets one line of JSON for each decision on an acquire that came in here and each change; none without")
+	setting.Percent(flags, &n.AuditSample, "audit-sample", "how many of the grants are in it, `N%`; denials and changes always are")
 	flags.Int64Var(&n.AuditBytes, "audit-bytes", n.AuditBytes, "rename the audit file before it has more `bytes`")
 	flags.IntVar(&n.AuditKeep, "audit-keep", n.AuditKeep, "how `many` renamed audit files stay: FILE.1 is the newest")
 	flags.StringVar(&o.logLevel, "log-level", "info", "what to log: trace, debug, info, warn or error")
