@@ -181,14 +181,14 @@ func storm() *quorleasev1.OverviewWatchResponse {
 	p.ClientsTotal = 37
 	p.Alerts = []*quorleasev1.FiringAlert{
 		{
-			Kind: "ClientOverBudget", Client: "batch-scorer", Severity: quorleasev1.Severity_CRITICAL,
+			Kind: "ClientOverBudget", Client: "batch-scorer", Severity: quorleasev1.Severity_WARNING,
 			Since: timestamppb.New(p.GetTime().AsTime().Add(-12 * time.Second)), Value: "92%",
-			Text: "batch-scorer retry fraction 92% over 5m0s, mostly rate_limit_exceeded",
+			Text: "batch-scorer retry fraction 92%, its retry budget is spent and refuses it: 4600 of 5000 requests in 5 min",
 		},
 		{
 			Kind: "ClientRetryWarning", Client: "nightly-embed", Severity: quorleasev1.Severity_WARNING,
 			Since: timestamppb.New(p.GetTime().AsTime().Add(-3 * time.Minute)), Value: "12%",
-			Text: "nightly-embed retry fraction 12% over 5m0s, mostly overloaded",
+			Text: "nightly-embed retry fraction 12% for 2 min: 271 of 2210 requests in 5 min, mostly overloaded",
 		},
 	}
 	p.AlertsTotal, p.RetryAlerts = 2, 2
