@@ -69,7 +69,7 @@ func (i incidents) observe(e events.Event) (said alert.Alert, ok bool) {
 		}
 	case events.ClientRetryWarning, events.ClientOverBudget:
 		which.client = e.Client
-		labels, values = named("client", e.Client), retries(e)
+		labels, values = named("client", e.Client), figures(e)
 	default:
 	}
 	id, open := i[which]
@@ -90,8 +90,8 @@ func (i incidents) observe(e events.Event) (said alert.Alert, ok bool) {
 	return said, true
 }
 
-// retries are the figures of a client that retries, none where they were missed.
-func retries(e events.Event) map[string]string {
+// figures are those of a client that retries, none where they were missed.
+func figures(e events.Event) map[string]string {
 	if e.Value == "" {
 		return nil
 	}
