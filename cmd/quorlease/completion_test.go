@@ -26,6 +26,7 @@ func TestCompletion(t *testing.T) {
 		"acquire ":                    {"", nothing},
 		"acquire --class ":            {"", nothing},
 		"acquire -o ":                 {"text json", nothing},
+		"top --top ":                  {"", nothing},
 		"-o ":                         {"text json", nothing},
 		"--endpoints ":                {"", nothing},
 		"limits apply -f ":            {"", files},

@@ -36,7 +36,9 @@ import (
 // until it prints what the document shows: noticing and electing take their time.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md"} {
+	for _, name := range []string{
+		"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md", "docs/operating/top.md",
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(name)))
@@ -179,7 +181,8 @@ func (d *document) run(s docStep) {
 		}
 		d.check(s, d.background(command, "Ctrl-C stops all of them."))
 	case strings.HasPrefix(command, "quorlease events"), strings.HasPrefix(command, "quorlease cluster status"),
-		strings.HasPrefix(command, "quorlease clients"), strings.Contains(command, "/metrics | grep"):
+		strings.HasPrefix(command, "quorlease clients"), strings.Contains(command, "/metrics | grep"),
+		strings.HasPrefix(command, "quorlease top"):
 		var got result
 		pattern := patternOf(s.want)
 		eventually(func() bool {
