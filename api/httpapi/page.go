@@ -12,7 +12,7 @@ func (h *handler) pages() map[string]methods {
 	table := make(map[string]methods)
 	for _, file := range dashboard.Files() {
 		serve := func(w http.ResponseWriter, r *http.Request) {
-			if err := h.api.Allow(r.Context(), "/quorlease.v1.Clients/List"); err != nil {
+			if err := h.api.Allow(r.Context(), "/quorlease.v1.Overview/Watch"); err != nil {
 				fail(w, err)
 				return
 			}
