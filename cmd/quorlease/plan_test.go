@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -92,5 +94,12 @@ func TestPlanPrints(t *testing.T) {
 		has(t, nightlyPlan, "margin 25%: nothing has measured the error of the estimates;")
 		has(t, with("--error", "8%"), "margin 8%: the measured error of the estimates, 99th percentile",
 			"92% suggested 147.2/min 75.2/min 79.8 min")
+		settled := filepath.Join(t.TempDir(), "tasks.txt")
+		tasks := "# charged used\n5000 9000\n" + strings.Repeat("2500,2700\n", 10) + strings.Repeat("2500 2400\n", 89)
+		if err := os.WriteFile(settled, []byte(tasks), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		has(t, with("--settled", settled), "92% suggested 147.2/min 75.2/min 79.8 min",
+			"margin 8%: of 100 tasks, 50 of 100 used at most 0% more than they were charged, 90 8%, 99 8%, all 80%")
 	})
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"strconv"
+
+	"github.com/quorlease/quorlease/plan"
 )
 
 // As everywhere in JSON, numbers of 64 bits are strings, and so are fractions, with
@@ -29,8 +31,18 @@ type planJSON struct {
 }
 
 type marginJSON struct {
-	SuggestedBp string `json:"suggested_bp"`
-	Measured    bool   `json:"measured"`
+	SuggestedBp string     `json:"suggested_bp"`
+	Measured    bool       `json:"measured"`
+	Errors      errorsJSON `json:"errors"`
+}
+
+// errorsJSON is all 0 where they were not measured here.
+type errorsJSON struct {
+	Tasks  int    `json:"tasks"`
+	P50Bp  string `json:"p50_bp"`
+	P90Bp  string `json:"p90_bp"`
+	P99Bp  string `json:"p99_bp"`
+	MostBp string `json:"most_bp"`
 }
 
 type dimensionJSON struct {
@@ -69,12 +81,17 @@ type cellJSON struct {
 
 // inJSON is the plan for programs.
 func (r *result) inJSON() ([]byte, error) {
-	a := r.answer
+	a, e := r.answer, plan.Errors{}
+	if r.errors != nil {
+		e = *r.errors
+	}
 	out := planJSON{
 		Limit: r.limit.GetName(), Place: r.place, TargetBp: whole(r.question.Target),
 		Binding: a.Parts[a.Binding].Name, LivePerMinute: exact(a.Live), HeadroomPerMinute: exact(a.Headroom),
-		Margin: marginJSON{whole(a.Margin), a.Measured},
-		Tasks:  whole(r.question.Tasks), Clients: whole(r.question.Clients), Arrivals: whole(r.question.Arrivals),
+		Margin: marginJSON{
+			whole(a.Margin), a.Measured, errorsJSON{e.Tasks, whole(e.P50), whole(e.P90), whole(e.P99), whole(e.Most)},
+		},
+		Tasks: whole(r.question.Tasks), Clients: whole(r.question.Clients), Arrivals: whole(r.question.Arrivals),
 		Dimensions: []dimensionJSON{}, Paces: []paceJSON{}, Spreads: []spreadJSON{}, WhatIf: []cellJSON{},
 	}
 	for _, p := range a.Parts {

@@ -34,8 +34,8 @@ one limit in the file that has these dimensions, --limit names it. --live is how
 many tasks come whatever else happens.
 
 A quarter of the limit is the suggested margin. It shrinks with a measured error
-of the estimates only: --error takes the 99th percentile of how far what was used
-is from what was charged.
+of the estimates only: --error takes the 99th percentile of how much more than
+what was charged was used, and --settled works it out from tasks of yours.
 
 The last table lets tasks come in one moment at a full bucket, by its capacity
 and its rate. Everything is exact and rounded where it is printed.`
@@ -47,11 +47,11 @@ and its rate. Everything is exact and rounded where it is printed.`
 
 // Options are the flags of `plan`.
 type Options struct {
-	file, limit, live, wrong string
-	cost, rates              []string
-	tasks, clients           int64
-	arrivals                 int64
-	capacities               []string
+	file, limit, live, wrong, settled string
+	cost, rates                       []string
+	tasks, clients                    int64
+	arrivals                          int64
+	capacities                        []string
 }
 
 // Define adds the flags.
@@ -63,6 +63,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.tasks, "tasks", 0, "how `many` are in the backlog")
 	flags.Int64Var(&o.clients, "clients", 0, "how `many` begin at once")
 	flags.StringVar(&o.wrong, "error", "", "measured error of estimates, its 99th percentile, as a `share`")
+	flags.StringVar(&o.settled, "settled", "", "measure that error on tasks in a `file`: a line each, charged and used")
 	flags.Int64Var(&o.arrivals, "arrivals", 0, "how `many` tasks come in one moment; 0: as many as there are clients")
 	flags.StringSliceVar(&o.capacities, "capacities", nil,
 		"`sizes` of the bucket to compare, in tasks; else the file's and larger ones")
@@ -74,7 +75,9 @@ type result struct {
 	limit    *logv1.Limit
 	place    string
 	question plan.Question
-	answer   *plan.Answer
+	// errors are nil where they were not measured here.
+	errors *plan.Errors
+	answer *plan.Answer
 }
 
 // Answer is what the command prints. Its errors name the flag, or the line of the
@@ -101,6 +104,11 @@ func (o *Options) plan(name string, file *limitsfile.File) (*result, error) {
 	if err != nil {
 		return nil, err
 	}
+	off, measured, err := o.measure()
+	if err != nil {
+		return nil, err
+	}
+	q.ErrorP99 = off
 	costs, err := o.costs()
 	if err != nil {
 		return nil, err
@@ -111,7 +119,7 @@ func (o *Options) plan(name string, file *limitsfile.File) (*result, error) {
 	}
 	at := fmt.Sprintf("limits[%d]", i)
 	line, column := file.Place(at)
-	r := &result{limit: l, place: fmt.Sprintf("%s:%d:%d", name, line, column), question: q}
+	r := &result{limit: l, place: fmt.Sprintf("%s:%d:%d", name, line, column), question: q, errors: measured}
 	r.question.Target = l.GetTarget()
 	r.question.Dimensions = charged(l, costs)
 	if o.arrivals == 0 {
@@ -166,8 +174,7 @@ func (o *Options) question() (q plan.Question, err error) {
 	if q.Capacities, err = sizes(o.capacities); err != nil {
 		return q, err
 	}
-	q.ErrorP99, err = Share(o.wrong)
-	return q, err
+	return q, nil
 }
 
 func sizes(texts []string) (list []int64, err error) {
