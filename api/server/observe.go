@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"google.golang.org/grpc"
 
@@ -11,36 +10,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/convert"
 	"github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/cluster/events"
-	"github.com/quorlease/quorlease/fsm"
-	"github.com/quorlease/quorlease/fsm/bucket"
 )
-
-// clusterService is the service Cluster.
-type clusterService struct {
-	quorleasev1.UnimplementedClusterServer
-	server *Server
-}
-
-// Status says how the cluster looks from this node, also without a quorum.
-func (c *clusterService) Status(
-	context.Context, *quorleasev1.ClusterStatusRequest,
-) (*quorleasev1.ClusterStatusResponse, error) {
-	return convert.StatusAnswer(c.server.node.Status()), nil
-}
-
-// State is the digest of this node's replica.
-func (c *clusterService) State(
-	ctx context.Context, _ *quorleasev1.ClusterStateRequest,
-) (*quorleasev1.ClusterStateResponse, error) {
-	answer := &quorleasev1.ClusterStateResponse{Node: c.server.node.Status().Self}
-	err := c.server.node.View(ctx, true, func(m *fsm.Machine, _ bucket.Instant) {
-		answer.AppliedIndex, answer.Hash = m.Index(), fmt.Sprintf("%016x", m.Hash())
-	})
-	if err != nil {
-		return nil, err
-	}
-	return answer, nil
-}
 
 // eventsService is the service Events.
 type eventsService struct {

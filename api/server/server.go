@@ -157,7 +157,7 @@ func New(config Config) (*Server, error) {
 	)...)
 	s.register(&quorleasev1.Admission_ServiceDesc, &admission{server: s})
 	s.register(&quorleasev1.Limits_ServiceDesc, &limits{server: s})
-	s.register(&quorleasev1.Cluster_ServiceDesc, &clusterService{server: s})
+	s.register(&quorleasev1.Cluster_ServiceDesc, overview.NewCluster(s.node))
 	s.register(&quorleasev1.Clients_ServiceDesc, overview.NewClients(s.node))
 	s.register(&quorleasev1.UsageBook_ServiceDesc, usage.New(config.Node))
 	s.register(&quorleasev1.Events_ServiceDesc, &eventsService{server: s})

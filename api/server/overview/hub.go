@@ -1,5 +1,5 @@
 // Package overview draws the picture of the service Overview, and shows it to whoever
-// watches.
+// watches; with it, the services that show a part of it once: Cluster and Clients.
 //
 // A picture is drawn when somebody wants one, at most four times a second, and is the
 // same for everybody: a hundred pages that are open cost what one does, but for

@@ -1,6 +1,7 @@
 package overview_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -33,9 +34,11 @@ func inCluster(t *testing.T, test func(nodes)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c := nodes{t, clustertest.New(t, 3, clustertest.Options{InMemory: true})}
+		slot := clustertest.Rate("slot", 1, 2*time.Second, 1)
+		slot.Queue = &logv1.Queue{Max: 100, MaxWait: int64(time.Minute)}
 		if _, err := c.Node("a").ApplyLimits(t.Context(), &logv1.ApplyLimits{
 			Limits: []*logv1.Limit{
-				clustertest.Rate("slot", 1, 2*time.Second, 1), clustertest.Rate("turn", 1, 2*time.Second, 1),
+				slot, clustertest.Rate("turn", 1, 2*time.Second, 1),
 				clustertest.Rate("wide", 1_000_000, time.Hour, 1_000_000),
 			},
 			RetryBudgets: []*logv1.RetryBudget{{
@@ -259,6 +262,40 @@ func TestOffenders(t *testing.T) {
 				t.Errorf("%v, want that nothing is left since a second", r)
 			}
 		})
+	})
+}
+
+// TestWhatWaits: whatever node is asked, and whoever leads, the key where most wait is
+// shown with what waits there.
+func TestWhatWaits(t *testing.T) {
+	t.Parallel()
+	inCluster(t, func(c nodes) {
+		t := c.T
+		c.ask("a", "first", "slot", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting sync.WaitGroup
+		for i := range 5 {
+			op := clustertest.Acquire("slot", 1)
+			op.Client = fmt.Sprintf("worker-%d", i%2)
+			waiting.Go(func() {
+				_, _ = c.Node("b").Await(ctx, &cluster.Pending{
+					Operation: &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}, MaxWait: time.Minute,
+				})
+			})
+		}
+		synctest.Wait()
+		pass(500 * time.Millisecond)
+		for _, name := range c.Names() {
+			hub, _ := hubOf(t, c.Node(name))
+			p := c.picture(hub)
+			i := slices.IndexFunc(p.GetLimits(), func(l *quorleasev1.LimitOverview) bool { return l.GetName() == "slot" })
+			if slot := p.GetLimits()[i]; slot.GetWaiting() != 5 || slot.GetOldest().AsDuration() < 400*time.Millisecond ||
+				slot.GetEta().AsDuration() <= 0 || slot.GetBinding() != "requests" {
+				t.Errorf("%s: %v, want five that wait", name, slot)
+			}
+		}
+		cancel()
+		waiting.Wait()
 	})
 }
 
