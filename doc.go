@@ -16,7 +16,8 @@
 //   - cluster runs one node: the Raft log, the peers, the authority clock, batching
 //     and forwarding. Everything with a goroutine, a disk or a peer is here.
 //   - api/limitsfile reads the YAML that operators write; api/server and
-//     api/httpapi translate between the protocol and a node, and decide nothing.
+//     api/httpapi translate between the protocol and a node, and decide nothing;
+//     api/dashboard is the page that a browser gets.
 //   - cmd/quorlease is the one binary.
 //
 // Beside them: bench measures, deploy holds what operators start it with, docs
