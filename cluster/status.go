@@ -13,13 +13,17 @@ import (
 	"github.com/quorlease/quorlease/fsm"
 )
 
-// Status and what it is made of are the cluster as a node sees it.
-type (
-	Status     = status.Status
-	NodeStatus = status.Node
-	Quorum     = status.Quorum
-	Role       = status.Role
-)
+// Status is the cluster as a node sees it.
+type Status = status.Status
+
+// NodeStatus is one member as a node sees it.
+type NodeStatus = status.Node
+
+// Quorum says whether the cluster can decide, as far as a node can see.
+type Quorum = status.Quorum
+
+// Role is a member's part in elections.
+type Role = status.Role
 
 // The states of a quorum, and the roles.
 const (
@@ -73,7 +77,7 @@ func (n *Node) addGauges() {
 		n.fsm.view(func(m *fsm.Machine) { sizes = m.Counts() })
 		return sizes
 	})
-	n.metrics.Offenders(func() []warn.Offender { return n.budgets.Tops().Offenders })
+	n.metrics.Offenders(func() []warn.Offender { return n.budgets.Tops().Worst(n.config.TopClients) })
 	n.metrics.Gauge("quorlease_clients_over_budget", "Clients whose retry budget is spent.",
 		func() float64 { return float64(n.budgets.Tops().Over) })
 	n.metrics.Queues(n.waiting.Depths)

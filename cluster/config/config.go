@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/audit"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/queue"
+	"github.com/quorlease/quorlease/cluster/warn"
 	"github.com/quorlease/quorlease/cluster/wire"
 )
 
@@ -84,6 +85,9 @@ type Config struct {
 	AuditKeep   int
 	AuditSample int64
 
+	// TopClients is how many clients metrics name, those that retry most: 0 to 100.
+	TopClients int
+
 	// Insecure permits plaintext to and from addresses beyond loopback.
 	Insecure bool
 	// Caps bound the state of the cluster that this node forms. Nil: the state
@@ -123,6 +127,8 @@ func Default() Config {
 		MaxQueued: 100_000, MaxQueuedPerClient: 20_000,
 
 		AuditBytes: 64 << 20, AuditKeep: 4, AuditSample: audit.Whole,
+
+		TopClients: 10,
 	}
 }
 
@@ -172,6 +178,9 @@ func (c *Config) Validate() error {
 	}
 	if c.AuditSample < 0 || c.AuditSample > audit.Whole {
 		bad("--audit-sample %d: must be 0 to %d hundredths of a percent", c.AuditSample, audit.Whole)
+	}
+	if c.TopClients < 0 || c.TopClients > warn.OffendersMax {
+		bad("--top-clients %d: must be 0 to %d", c.TopClients, warn.OffendersMax)
 	}
 	if c.MinFreeBytes < 0 {
 		bad("--min-free-bytes %d: must not be negative", c.MinFreeBytes)

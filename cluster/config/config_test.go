@@ -43,6 +43,7 @@ func TestValidate(t *testing.T) {
 		{"no wait", func(c *Config) { c.MaxWait = 0 }, []string{"MaxWait"}},
 		{"no trailing logs", func(c *Config) { c.TrailingLogs = 0 }, []string{"--trailing-logs 0"}},
 		{"no snapshots", func(c *Config) { c.SnapshotThreshold = 0 }, []string{"--snapshot-threshold 0", "at least 1"}},
+		{"too many names", func(c *Config) { c.TopClients = 101 }, []string{"--top-clients 101", "0 to 100"}},
 		{"no audit file is kept", func(c *Config) { c.AuditKeep = 0 }, []string{"--audit-keep 0", "at least 1"}},
 		{"no room for audit", func(c *Config) { c.AuditBytes = 0 }, []string{"--audit-bytes 0", "at least 1"}},
 		{"negative space", func(c *Config) { c.MinFreeBytes = -1 }, []string{"--min-free-bytes -1"}},

@@ -37,8 +37,10 @@ func TestOffenders(t *testing.T) {
 		set.Offenders(func() []warn.Offender {
 			return []warn.Offender{
 				{Client: "batch-scorer", Fraction: 920_000, Over: true},
-				{Client: "a\"b\u202e{}", Fraction: 100_100}, {Client: long + "1", Fraction: 100_000},
-				{Client: long + "2", Fraction: 90_000}, {Client: "watched", Fraction: 80_000, Over: true, Silent: true},
+				{Client: "a\"b\u202e{}", Fraction: 100_100},
+				{Client: long + "1", Fraction: 100_000},
+				{Client: long + "2", Fraction: 90_000},
+				{Client: "watched", Fraction: 80_000, Over: true, Silent: true},
 			}
 		})
 		registry := register(t, set)
@@ -157,13 +159,13 @@ func TestG10OffendersAreFew(t *testing.T) {
 	t.Run("G10", func(t *testing.T) {
 		machine, suspects := fsm.New(), warn.NewSuspects()
 		report := &logv1.ReportRetries{Node: "a.00000000", Boot: 1}
-		for i := range int64(100) {
-			name := fmt.Sprintf("client-%02d", i)
+		for i := range int64(120) {
+			name := fmt.Sprintf("client-%03d", i)
 			report.Slices = append(report.Slices, &logv1.ClientSlice{Client: name, Slice: 1, Total: 1000, Retries: 100 + i})
 			suspects.Add(name)
 		}
 		budget := &logv1.RetryBudget{
-			Name: "default", Client: "*", MaxRetries: 3, MaxFraction: 1980, MinRequests: 50,
+			Name: "default", Client: "*", MaxRetries: 3, MaxFraction: 2180, MinRequests: 50,
 			Window: int64(5 * time.Minute), RetryAfter: int64(time.Minute),
 		}
 		results, _ := machine.Apply(1, &logv1.Entry{Stamp: int64(time.Second), Operations: []*logv1.Operation{
@@ -181,8 +183,11 @@ func TestG10OffendersAreFew(t *testing.T) {
 		if len(tops.Offenders) != warn.OffendersMax || tops.Over != 1 {
 			t.Fatalf("%d offenders and %d over, want %d and one", len(tops.Offenders), tops.Over, warn.OffendersMax)
 		}
+		if len(tops.Worst(0)) != 0 || len(tops.Worst(10)) != 10 || len(tops.Worst(1000)) != warn.OffendersMax {
+			t.Errorf("%d, %d and %d", len(tops.Worst(0)), len(tops.Worst(10)), len(tops.Worst(1000)))
+		}
 		for i, o := range tops.Offenders {
-			want := warn.Offender{Client: fmt.Sprintf("client-%02d", 99-i), Fraction: int64(199-i) * 1000, Over: i == 0}
+			want := warn.Offender{Client: fmt.Sprintf("client-%03d", 119-i), Fraction: int64(219-i) * 1000, Over: i == 0}
 			if o != want {
 				t.Errorf("%d: %+v, want %+v", i, o, want)
 			}

@@ -34,7 +34,7 @@ type Rounds struct {
 }
 
 // OffendersMax is how many clients a round finds by name.
-const OffendersMax = 10
+const OffendersMax = 100
 
 // Offender is a client that retries.
 type Offender struct {
@@ -65,6 +65,9 @@ type Tops struct {
 	// Over is how many clients are over their budget.
 	Over int
 }
+
+// Worst are the first so many of the offenders.
+func (t Tops) Worst(most int) []Offender { return t.Offenders[:min(len(t.Offenders), most)] }
 
 // NewRounds returns rounds that have looked at nobody.
 func NewRounds(suspects *Suspects) *Rounds { return &Rounds{suspects: suspects, next: lookEvery} }

@@ -61,9 +61,12 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 		"how long the slots of a client's session stay taken when it has ended")
 	flags.StringVar(&n.Audit, "audit", "",
 		"a `file` that gets one line of JSON for each decision on an acquire that came in here and each change; none without")
-	setting.Percent(flags, &n.AuditSample, "audit-sample", "how many of the grants are in it, `N%`; denials and changes always are")
+	setting.Percent(flags, &n.AuditSample, "audit-sample",
+		"how many of the grants are in it, `N%`; denials and changes always are")
 	flags.Int64Var(&n.AuditBytes, "audit-bytes", n.AuditBytes, "rename the audit file before it has more `bytes`")
 	flags.IntVar(&n.AuditKeep, "audit-keep", n.AuditKeep, "how `many` renamed audit files stay: FILE.1 is the newest")
+	flags.IntVar(&n.TopClients, "top-clients", n.TopClients,
+		"how `many` clients the metrics name, those that retry most; 0 names none")
 	flags.StringVar(&o.logLevel, "log-level", "info", "what to log: trace, debug, info, warn or error")
 	flags.BoolVar(&o.logJSON, "log-json", false, "log one JSON object a line")
 	o.alerts.Define(flags)
@@ -77,6 +80,7 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	setting.Range(flags, "session-grace", "0s to 1h")
 	setting.Range(flags, "audit-bytes", "1 up")
 	setting.Range(flags, "audit-keep", "1 up")
+	setting.Range(flags, "top-clients", "0 to 100")
 }
 
 // complete fills in what the command line did not say and checks everything
