@@ -28,9 +28,15 @@ type Book struct {
 	// version counts what is worth another picture.
 	version atomic.Uint64
 
-	mu struct {
+	// past has a lock of its own: an answer needs it, and nobody holds it for longer than
+	// it takes to copy an hour.
+	past struct {
 		sync.Mutex
 		hour hour
+	}
+
+	mu struct {
+		sync.Mutex
 		// limits are those of known in the order of their names, total all that there
 		// are.
 		limits    []*limit
@@ -85,8 +91,8 @@ func (b *Book) Decided(now time.Time, op *logv1.Acquire, result *logv1.AcquireRe
 		return
 	}
 	waited := result.GetQueue().GetWaited() > 0
-	b.mu.Lock()
-	if p := b.mu.hour.at(now, now); p != nil {
+	b.past.Lock()
+	if p := b.past.hour.at(now, now); p != nil {
 		switch {
 		case result.GetGranted():
 			p.Granted++
@@ -97,7 +103,7 @@ func (b *Book) Decided(now time.Time, op *logv1.Acquire, result *logv1.AcquireRe
 			p.Waited++
 		}
 	}
-	b.mu.Unlock()
+	b.past.Unlock()
 	known, at := *b.known.Load(), b.second(now)
 	if !result.GetGranted() {
 		denied(known, at, result.GetDenials(), waited)
@@ -145,9 +151,11 @@ func (b *Book) second(now time.Time) int64 { return int64(max(now.Sub(b.began), 
 // entry.
 func (b *Book) Reported(now, at time.Time, client string, added tally.Count) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
 	b.rememberLocked(now, client, added)
-	if p := b.mu.hour.at(now, at); p != nil {
+	b.mu.Unlock()
+	b.past.Lock()
+	defer b.past.Unlock()
+	if p := b.past.hour.at(now, at); p != nil {
 		p.OK += max(0, added.Total-added.Throttled)
 		p.Throttled += added.Throttled
 		p.Retries += added.Retries

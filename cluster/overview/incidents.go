@@ -41,6 +41,8 @@ type incidents struct {
 	// counted are those that open has no room for, by their digest, and whether they
 	// are of a client's retries.
 	counted map[uint64]bool
+	// ofRetries is how many of counted are.
+	ofRetries int
 }
 
 func newIncidents() incidents {
@@ -84,20 +86,38 @@ func (i *incidents) take(e events.Event, client string) {
 	switch {
 	case ends:
 		delete(i.open, which)
-		delete(i.counted, which.digest())
+		i.uncount(&which)
 	case begins:
 		if old, open := i.open[which]; open {
 			// It goes on, and is what was said last.
 			e.Time = old.Time
 		} else if len(i.open) >= detailedMax {
-			if len(i.counted) < countedMax {
-				i.counted[which.digest()] = which.ofRetries()
-			}
+			i.count(&which)
 			return
 		}
-		delete(i.counted, which.digest())
+		i.uncount(&which)
 		i.open[which] = Incident{Event: e, Name: client}
 	}
+}
+
+// count counts one that there is no room for.
+func (i *incidents) count(which *about) {
+	digest := which.digest()
+	if _, there := i.counted[digest]; there || len(i.counted) >= countedMax {
+		return
+	}
+	i.counted[digest] = which.ofRetries()
+	if which.ofRetries() {
+		i.ofRetries++
+	}
+}
+
+func (i *incidents) uncount(which *about) {
+	digest := which.digest()
+	if i.counted[digest] {
+		i.ofRetries--
+	}
+	delete(i.counted, digest)
 }
 
 // forgetLimits ends what is about limits that there are no more.
@@ -111,13 +131,9 @@ func (i *incidents) forgetLimits(known map[string]*limit) {
 
 // counts are how many are open, and how many of those are of retries.
 func (i *incidents) counts() (all, retries int) {
+	retries = i.ofRetries
 	for which := range i.open {
 		if which.ofRetries() {
-			retries++
-		}
-	}
-	for _, ofRetries := range i.counted {
-		if ofRetries {
 			retries++
 		}
 	}

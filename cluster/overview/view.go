@@ -27,10 +27,12 @@ type View struct {
 // View shows the hour and the minute that end at now.
 func (b *Book) View(now time.Time) View {
 	v := View{}
+	b.past.Lock()
+	v.Hour = b.past.hour.list(now)
+	b.past.Unlock()
 	b.mu.Lock()
 	limits := b.mu.limits
 	v.LimitsTotal = b.mu.total
-	v.Hour = b.mu.hour.list(now)
 	v.Firing, v.Over = b.mu.incidents.shown(), b.mu.incidents.over()
 	v.FiringTotal, v.RetryAlerts = b.mu.incidents.counts()
 	v.Clients = b.clientsLocked(v.Over)
