@@ -37,7 +37,8 @@ func TestUsageOfAllNodes(t *testing.T) {
 			}
 		}
 		row := func(name string, count usage.Count) usage.Row {
-			return usage.Row{Name: name, Limit: "gpt", Dimension: clustertest.Acquire("gpt", 1).GetCharges()[0].GetDimension(), Count: count}
+			dimension := clustertest.Acquire("gpt", 1).GetCharges()[0].GetDimension()
+			return usage.Row{Name: name, Limit: "gpt", Dimension: dimension, Count: count}
 		}
 		got := c.Node("a").Usage(b.Context(), usage.Query{By: usage.ByTeam, Hours: 1, Top: 10})
 		want := []usage.Row{
@@ -71,7 +72,8 @@ func TestChangesAreAudited(t *testing.T) {
 		}
 		gone := &logv1.ApplyLimits{Delete: []string{"gpt"}, Author: "eve"}
 		for _, op := range []*logv1.Operation{
-			{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: apply}}, {Kind: &logv1.Operation_Adjust{Adjust: adjust}},
+			{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: apply}},
+			{Kind: &logv1.Operation_Adjust{Adjust: adjust}},
 			{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: gone}},
 		} {
 			if _, err := c.Node(leader).Do(b.Context(), op, 0); err != nil {

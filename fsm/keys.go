@@ -1,34 +1,18 @@
 package fsm
 
 import (
-	"cmp"
-	"container/heap"
 	"iter"
 	"math"
-	"math/bits"
-	"slices"
 	"strings"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
-	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/spent"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
 // KeyView is one key of a limit, by the dimension of which least is left.
-type KeyView struct {
-	Key, Dimension string
-	// Level and Debt are in tokens; of slots Level is those that are free.
-	Level, Debt, Burst int64
-	// Left is Level less Debt as a part of Burst, in parts per million.
-	Left int64
-	// OpenLeases is how many leases of the key are not settled.
-	OpenLeases int
-	// Control is what feedback did to the key, nil for nothing. It must not be changed.
-	// At is the time that it and the levels are of.
-	Control *record.Control
-	At      bucket.Instant
-}
+type KeyView = spent.View
 
 // KeyWalk finds the most spent keys of a limit a part at a time, so that entries can be
 // applied between two steps however many keys there are. It keeps as many views as it
@@ -45,7 +29,7 @@ type KeyWalk struct {
 	next    int
 	done    bool
 
-	best keyHeap
+	best spent.Top
 	// Total counts the keys of the limit that differ from one never seen, Matching
 	// those of them that begin with the prefix. They are whole when the walk is over.
 	Total, Matching int
@@ -84,10 +68,7 @@ func (w *KeyWalk) Step(m *Machine, now bucket.Instant) (done bool, err error) {
 }
 
 // Found are the keys, the most spent first. The walk is over after it.
-func (w *KeyWalk) Found() []KeyView {
-	slices.SortFunc(w.best, compareViews)
-	return w.best
-}
+func (w *KeyWalk) Found() []KeyView { return w.best.Sorted() }
 
 // look looks at some keys, and returns how many there were of any limit.
 func (w *KeyWalk) look(m *Machine, lim *state.Limit, keys iter.Seq[*state.Key], now bucket.Instant) (n int) {
@@ -101,23 +82,9 @@ func (w *KeyWalk) look(m *Machine, lim *state.Limit, keys iter.Seq[*state.Key], 
 			continue
 		}
 		w.Matching++
-		w.take(m.keyView(lim, k, now))
+		w.best.Take(m.keyView(lim, k, now), w.top)
 	}
 	return n
-}
-
-// take keeps a view if it is among the first.
-func (w *KeyWalk) take(v KeyView) {
-	switch {
-	case len(w.best) < w.top:
-		w.best = append(w.best, v)
-		if len(w.best) == w.top {
-			heap.Init(&w.best)
-		}
-	case compareViews(v, w.best[0]) < 0:
-		w.best[0] = v
-		heap.Fix(&w.best, 0)
-	}
 }
 
 // keyView looks at one key. There may be a million.
@@ -141,58 +108,10 @@ func (m *Machine) keyView(lim *state.Limit, k *state.Key, now bucket.Instant) Ke
 				v.Debt += min(b.Debt(d.Shape, class), math.MaxInt64-v.Debt)
 			}
 		}
-		if v.Left = partOf(left, v.Burst); v.Left < worst.Left {
+		if v.Left = spent.Part(left, v.Burst); v.Left < worst.Left {
 			worst = v
 		}
 	}
 	worst.OpenLeases, worst.Control, worst.At = int(k.Leases), t.control, now
 	return worst
 }
-
-// partOf is left of burst in parts per million, rounded towards zero; 0 where there is
-// no burst.
-func partOf(left, burst int64) int64 {
-	if burst == 0 {
-		return min(left, 0)
-	}
-	sign, size := int64(1), uint64(left)
-	if left < 0 {
-		sign, size = -1, -size
-	}
-	hi, lo := bits.Mul64(size, 1_000_000)
-	if hi >= uint64(burst) {
-		return sign * math.MaxInt64
-	}
-	part, _ := bits.Div64(hi, lo, uint64(burst))
-	return sign * int64(min(part, math.MaxInt64))
-}
-
-// compareViews puts the most spent first. No two keys are equal.
-func compareViews(a, b KeyView) int {
-	return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(b.Debt, a.Debt), cmp.Compare(b.OpenLeases, a.OpenLeases),
-		cmp.Compare(b.closed(), a.closed()), strings.Compare(a.Key, b.Key))
-}
-
-// closed is how closed feedback keeps the key.
-func (v *KeyView) closed() int {
-	switch {
-	case v.Control == nil:
-		return 0
-	case v.Control.Blocked:
-		return 3
-	case v.Control.Paused(v.At):
-		return 2
-	}
-	return 1
-}
-
-// keyHeap has the last of the first views on top.
-type keyHeap []KeyView
-
-func (h keyHeap) Len() int           { return len(h) }
-func (h keyHeap) Less(i, j int) bool { return compareViews(h[i], h[j]) > 0 }
-func (h keyHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push and Pop are never used: the heap keeps its size.
-func (h *keyHeap) Push(any) {}
-func (h *keyHeap) Pop() any { return nil }

@@ -28,14 +28,18 @@ func TestMostSpentKeys(t *testing.T) {
 		}
 	}
 	node.Fail(cluster.ErrNoQuorum)
-	if _, err := limits.Keys(patient(t), &quorleasev1.LimitsKeysRequest{Limit: "tenant"}); status.Code(err) != codes.Unavailable {
+	_, err := limits.Keys(patient(t), &quorleasev1.LimitsKeysRequest{Limit: "tenant"})
+	if status.Code(err) != codes.Unavailable {
 		t.Errorf("without a quorum: %v", err)
 	}
-	answer, err := limits.Keys(patient(t), &quorleasev1.LimitsKeysRequest{Limit: "tenant", Prefix: "key-1", Top: 3, Stale: true})
+	answer, err := limits.Keys(patient(t), &quorleasev1.LimitsKeysRequest{
+		Limit: "tenant", Prefix: "key-1", Top: 3, Stale: true,
+	})
 	if err != nil || answer.GetTotal() != 30 || answer.GetMatching() != 10 || len(answer.GetKeys()) != 3 {
 		t.Fatalf("%v, %v", answer, err)
 	}
-	if k := answer.GetKeys()[0]; k.GetKey() != "key-19" || k.GetLeftPpm() != 0 || k.GetBurst() != 10 || k.GetDimension() != "requests" {
+	if k := answer.GetKeys()[0]; k.GetKey() != "key-19" || k.GetLeftPpm() != 0 || k.GetBurst() != 10 ||
+		k.GetDimension() != "requests" {
 		t.Errorf("first %v", k)
 	}
 	if k := answer.GetKeys()[2]; k.GetKey() != "key-17" || k.GetLeftPpm() != 200_000 || k.GetLevel() != 2 {
@@ -64,8 +68,8 @@ func TestUsageQuery(t *testing.T) {
 	_, _, address := start(t, nil)
 	usage := quorleasev1.NewUsageBookClient(dial(t, address))
 	answer, err := usage.Query(patient(t), &quorleasev1.UsageQueryRequest{By: "team"})
-	if err != nil || len(answer.GetRows()) != 2 || !answer.GetRows()[1].GetOther() || answer.GetRows()[0].GetGranted() != 6 ||
-		answer.GetMissing()[0] != "n2" {
+	if err != nil || len(answer.GetRows()) != 2 || !answer.GetRows()[1].GetOther() ||
+		answer.GetRows()[0].GetGranted() != 6 || answer.GetMissing()[0] != "n2" {
 		t.Fatalf("%v, %v", answer, err)
 	}
 	if hours := answer.GetTo().AsTime().Sub(answer.GetFrom().AsTime()).Hours(); hours < 24 || hours > 25 {

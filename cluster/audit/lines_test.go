@@ -20,12 +20,13 @@ import (
 
 // FuzzLine: a line is what the library makes of the same decision.
 func FuzzLine(f *testing.F) {
-	f.Add("batch-scorer", "batch", "team-a", int64(2500), uint32(1), 2)
-	f.Add("a\n{\"client\":\"b\"}\x1b[2J\xff", "<script>&\u2028", "\\", int64(-1), uint32(0), 0)
-	f.Fuzz(func(t *testing.T, client, class, key string, n int64, attempt uint32, times int) {
+	f.Add("batch-scorer", "team-a", int64(2500), uint8(2))
+	f.Add("a\n{\"client\":\"b\"}\x1b[2J\xff", "<script>&\u2028\\", int64(-1), uint8(40))
+	f.Fuzz(func(t *testing.T, client, key string, n int64, times uint8) {
+		class, attempt := key+client, uint32(times)
 		op := &logv1.Acquire{LeaseId: []byte(key), Client: client, Class: class}
 		result := &logv1.AcquireResult{Granted: n%2 == 0, Repeated: n%3 == 0, Queue: &logv1.QueueStatus{Waited: n}}
-		for i := range min(max(0, times), 20) {
+		for i := range min(times, 20) {
 			op.Charges = append(op.Charges, &logv1.Charge{Limit: class, Key: key, Dimension: client, Amount: n + int64(i)})
 			denial := &logv1.Denial{Reason: logv1.Reason(i), Limit: class, Key: key, Dimension: client, RetryAfter: n}
 			result.Denials = append(result.Denials, denial)
