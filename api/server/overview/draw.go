@@ -126,8 +126,7 @@ func (h *Hub) limits(
 				if states := waiting[name]; len(states) > 0 {
 					key = states[0].Place.Key
 				}
-				// A limit that has just gone is shown as nothing but its name.
-				found[i], _ = m.Glance(at, name, key)
+				found[i] = glance(m, at, name, key)
 			}
 		})
 	}
@@ -144,6 +143,20 @@ func (h *Hub) limits(
 		limits = append(limits, one)
 	}
 	return limits
+}
+
+// glance is how a key stands, or, where none was asked for yet, one that was never
+// seen. Of a limit that has just gone it is nil.
+func glance(m *fsm.Machine, at bucket.Instant, name, key string) *fsm.Inspection {
+	in, err := m.Glance(at, name, key)
+	if err == nil || key != "" {
+		return in
+	}
+	const unseen = "-"
+	if in, _ = m.Glance(at, name, unseen); in != nil {
+		in.Key = ""
+	}
+	return in
 }
 
 // kindOf is what a limit counts.

@@ -271,12 +271,20 @@ func TestLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		shown, err := s.hub.Now(t.Context(), &quorleasev1.OverviewWatchRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := shown.Response.GetLimits()[0]; l.GetMode() != quorleasev1.Mode_ENFORCE || l.GetKey() != "" ||
+			len(l.GetDimensions()) != 2 || l.GetDimensions()[1].GetLevel() != 1000 || l.GetKeys() != 0 {
+			t.Errorf("%v, want what a key would have that nobody has asked for", l)
+		}
+		pass(300 * time.Millisecond)
 		for range 3 {
 			acquire("busy", 300)
 		}
 		acquire("calm", 6)
-		shown, err := s.hub.Now(t.Context(), &quorleasev1.OverviewWatchRequest{})
-		if err != nil {
+		if shown, err = s.hub.Now(t.Context(), &quorleasev1.OverviewWatchRequest{}); err != nil {
 			t.Fatal(err)
 		}
 		gpt, off := shown.Response.GetLimits()[0], shown.Response.GetLimits()[1]
