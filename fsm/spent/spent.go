@@ -89,10 +89,10 @@ func (v *View) closed() int {
 // Top are the most spent keys so far, the last of them on top once there are enough.
 type Top []View
 
-func (h Top) Len() int           { return len(h) }
-func (h Top) Less(i, j int) bool { return compare(h[i], h[j]) > 0 }
-func (h Top) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (t Top) Len() int           { return len(t) }
+func (t Top) Less(i, j int) bool { return compare(t[i], t[j]) > 0 }
+func (t Top) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
 
 // Push and Pop are never used: the heap keeps its size.
-func (h *Top) Push(any) {}
-func (h *Top) Pop() any { return nil }
+func (t *Top) Push(any) {}
+func (t *Top) Pop() any { return nil }
