@@ -67,7 +67,7 @@ func TestUsageQuery(t *testing.T) {
 	t.Parallel()
 	_, _, address := start(t, nil)
 	usage := quorleasev1.NewUsageBookClient(dial(t, address))
-	answer, err := usage.Query(patient(t), &quorleasev1.UsageQueryRequest{By: "team"})
+	answer, err := usage.Query(patient(t), &quorleasev1.UsageBookQueryRequest{By: "team"})
 	if err != nil || len(answer.GetRows()) != 2 || !answer.GetRows()[1].GetOther() ||
 		answer.GetRows()[0].GetGranted() != 6 || answer.GetMissing()[0] != "n2" {
 		t.Fatalf("%v, %v", answer, err)
@@ -75,7 +75,7 @@ func TestUsageQuery(t *testing.T) {
 	if hours := answer.GetTo().AsTime().Sub(answer.GetFrom().AsTime()).Hours(); hours < 24 || hours > 25 {
 		t.Errorf("%v hours, want a day", hours)
 	}
-	for want, request := range map[string]*quorleasev1.UsageQueryRequest{
+	for want, request := range map[string]*quorleasev1.UsageBookQueryRequest{
 		"by: \"\": must be client, limit or team":  {},
 		"by: \"x\": must be client, limit or team": {By: "x"},
 		"hours: 745 is out of range 0..744":        {By: "limit", Hours: 745},

@@ -29,7 +29,7 @@ node keeps.`
 const usageHours = 31 * 24
 
 func newUsage(a *app) *cobra.Command {
-	request := &quorleasev1.UsageQueryRequest{}
+	request := &quorleasev1.UsageBookQueryRequest{}
 	since := 24 * time.Hour
 	cmd := &cobra.Command{
 		Use:   "usage --by client|limit|team",
@@ -71,7 +71,7 @@ func newUsage(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) usage(by string, answer *quorleasev1.UsageQueryResponse) error {
+func (a *app) usage(by string, answer *quorleasev1.UsageBookQueryResponse) error {
 	if a.format != formatJSON {
 		show.UsageMissing(a.stderr, answer)
 	}

@@ -17,10 +17,10 @@ type usageOf struct {
 }
 
 func (f usageOf) Query(
-	ctx context.Context, r *quorleasev1.UsageQueryRequest,
-) (*quorleasev1.UsageQueryResponse, error) {
+	ctx context.Context, r *quorleasev1.UsageBookQueryRequest,
+) (*quorleasev1.UsageBookQueryResponse, error) {
 	to := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	return answer(ctx, f.fakeNode, r, &quorleasev1.UsageQueryResponse{
+	return answer(ctx, f.fakeNode, r, &quorleasev1.UsageBookQueryResponse{
 		From: timestamppb.New(to.Truncate(time.Hour).Add(-23 * time.Hour)), To: timestamppb.New(to),
 		Nodes: []string{"n1", "n2"}, Missing: []string{"n3"},
 		Rows: []*quorleasev1.UsageRow{

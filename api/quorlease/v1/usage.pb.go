@@ -22,7 +22,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-type UsageQueryRequest struct {
+type UsageBookQueryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// client, limit or team.
 	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
@@ -35,20 +35,20 @@ type UsageQueryRequest struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *UsageQueryRequest) Reset() {
-	*x = UsageQueryRequest{}
+func (x *UsageBookQueryRequest) Reset() {
+	*x = UsageBookQueryRequest{}
 	mi := &file_quorlease_v1_usage_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *UsageQueryRequest) String() string {
+func (x *UsageBookQueryRequest) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*UsageQueryRequest) ProtoMessage() {}
+func (*UsageBookQueryRequest) ProtoMessage() {}
 
-func (x *UsageQueryRequest) ProtoReflect() protoreflect.Message {
+func (x *UsageBookQueryRequest) ProtoReflect() protoreflect.Message {
 	mi := &file_quorlease_v1_usage_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -60,26 +60,26 @@ func (x *UsageQueryRequest) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use UsageQueryRequest.ProtoReflect.Descriptor instead.
-func (*UsageQueryRequest) Descriptor() ([]byte, []int) {
+// Deprecated: Use UsageBookQueryRequest.ProtoReflect.Descriptor instead.
+func (*UsageBookQueryRequest) Descriptor() ([]byte, []int) {
 	return file_quorlease_v1_usage_proto_rawDescGZIP(), []int{0}
 }
 
-func (x *UsageQueryRequest) GetBy() string {
+func (x *UsageBookQueryRequest) GetBy() string {
 	if x != nil {
 		return x.By
 	}
 	return ""
 }
 
-func (x *UsageQueryRequest) GetHours() uint32 {
+func (x *UsageBookQueryRequest) GetHours() uint32 {
 	if x != nil {
 		return x.Hours
 	}
 	return 0
 }
 
-func (x *UsageQueryRequest) GetTop() uint32 {
+func (x *UsageBookQueryRequest) GetTop() uint32 {
 	if x != nil {
 		return x.Top
 	}
@@ -191,7 +191,7 @@ func (x *UsageRow) GetOther() bool {
 	return false
 }
 
-type UsageQueryResponse struct {
+type UsageBookQueryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rows  []*UsageRow            `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
 	// From the beginning of an hour, UTC, to the moment of the answer.
@@ -205,20 +205,20 @@ type UsageQueryResponse struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *UsageQueryResponse) Reset() {
-	*x = UsageQueryResponse{}
+func (x *UsageBookQueryResponse) Reset() {
+	*x = UsageBookQueryResponse{}
 	mi := &file_quorlease_v1_usage_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *UsageQueryResponse) String() string {
+func (x *UsageBookQueryResponse) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*UsageQueryResponse) ProtoMessage() {}
+func (*UsageBookQueryResponse) ProtoMessage() {}
 
-func (x *UsageQueryResponse) ProtoReflect() protoreflect.Message {
+func (x *UsageBookQueryResponse) ProtoReflect() protoreflect.Message {
 	mi := &file_quorlease_v1_usage_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -230,40 +230,40 @@ func (x *UsageQueryResponse) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use UsageQueryResponse.ProtoReflect.Descriptor instead.
-func (*UsageQueryResponse) Descriptor() ([]byte, []int) {
+// Deprecated: Use UsageBookQueryResponse.ProtoReflect.Descriptor instead.
+func (*UsageBookQueryResponse) Descriptor() ([]byte, []int) {
 	return file_quorlease_v1_usage_proto_rawDescGZIP(), []int{2}
 }
 
-func (x *UsageQueryResponse) GetRows() []*UsageRow {
+func (x *UsageBookQueryResponse) GetRows() []*UsageRow {
 	if x != nil {
 		return x.Rows
 	}
 	return nil
 }
 
-func (x *UsageQueryResponse) GetFrom() *timestamppb.Timestamp {
+func (x *UsageBookQueryResponse) GetFrom() *timestamppb.Timestamp {
 	if x != nil {
 		return x.From
 	}
 	return nil
 }
 
-func (x *UsageQueryResponse) GetTo() *timestamppb.Timestamp {
+func (x *UsageBookQueryResponse) GetTo() *timestamppb.Timestamp {
 	if x != nil {
 		return x.To
 	}
 	return nil
 }
 
-func (x *UsageQueryResponse) GetNodes() []string {
+func (x *UsageBookQueryResponse) GetNodes() []string {
 	if x != nil {
 		return x.Nodes
 	}
 	return nil
 }
 
-func (x *UsageQueryResponse) GetMissing() []string {
+func (x *UsageBookQueryResponse) GetMissing() []string {
 	if x != nil {
 		return x.Missing
 	}
@@ -274,8 +274,8 @@ var File_quorlease_v1_usage_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_usage_proto_rawDesc = "" +
 	"\n" +
-	"\x18quorlease/v1/usage.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"K\n" +
-	"\x11UsageQueryRequest\x12\x0e\n" +
+	"\x18quorlease/v1/usage.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"O\n" +
+	"\x15UsageBookQueryRequest\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x14\n" +
 	"\x05hours\x18\x02 \x01(\rR\x05hours\x12\x10\n" +
 	"\x03top\x18\x03 \x01(\rR\x03top\"\xcc\x01\n" +
@@ -287,15 +287,15 @@ const file_quorlease_v1_usage_proto_rawDesc = "" +
 	"\adenials\x18\x05 \x01(\x03R\adenials\x12\x18\n" +
 	"\agranted\x18\x06 \x01(\x03R\agranted\x12\x16\n" +
 	"\x06denied\x18\a \x01(\x03R\x06denied\x12\x14\n" +
-	"\x05other\x18\b \x01(\bR\x05other\"\xcc\x01\n" +
-	"\x12UsageQueryResponse\x12*\n" +
+	"\x05other\x18\b \x01(\bR\x05other\"\xd0\x01\n" +
+	"\x16UsageBookQueryResponse\x12*\n" +
 	"\x04rows\x18\x01 \x03(\v2\x16.quorlease.v1.UsageRowR\x04rows\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
 	"\x02to\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02to\x12\x14\n" +
 	"\x05nodes\x18\x04 \x03(\tR\x05nodes\x12\x18\n" +
-	"\amissing\x18\x05 \x03(\tR\amissing2W\n" +
-	"\tUsageBook\x12J\n" +
-	"\x05Query\x12\x1f.quorlease.v1.UsageQueryRequest\x1a .quorlease.v1.UsageQueryResponseB=Z;github.com/quorlease/quorlease/api/quorlease/v1;quorleasev1b\x06proto3"
+	"\amissing\x18\x05 \x03(\tR\amissing2_\n" +
+	"\tUsageBook\x12R\n" +
+	"\x05Query\x12#.quorlease.v1.UsageBookQueryRequest\x1a$.quorlease.v1.UsageBookQueryResponseB=Z;github.com/quorlease/quorlease/api/quorlease/v1;quorleasev1b\x06proto3"
 
 var (
 	file_quorlease_v1_usage_proto_rawDescOnce sync.Once
@@ -311,17 +311,17 @@ func file_quorlease_v1_usage_proto_rawDescGZIP() []byte {
 
 var file_quorlease_v1_usage_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_quorlease_v1_usage_proto_goTypes = []any{
-	(*UsageQueryRequest)(nil),     // 0: quorlease.v1.UsageQueryRequest
-	(*UsageRow)(nil),              // 1: quorlease.v1.UsageRow
-	(*UsageQueryResponse)(nil),    // 2: quorlease.v1.UsageQueryResponse
-	(*timestamppb.Timestamp)(nil), // 3: google.protobuf.Timestamp
+	(*UsageBookQueryRequest)(nil),  // 0: quorlease.v1.UsageBookQueryRequest
+	(*UsageRow)(nil),               // 1: quorlease.v1.UsageRow
+	(*UsageBookQueryResponse)(nil), // 2: quorlease.v1.UsageBookQueryResponse
+	(*timestamppb.Timestamp)(nil),  // 3: google.protobuf.Timestamp
 }
 var file_quorlease_v1_usage_proto_depIdxs = []int32{
-	1, // 0: quorlease.v1.UsageQueryResponse.rows:type_name -> quorlease.v1.UsageRow
-	3, // 1: quorlease.v1.UsageQueryResponse.from:type_name -> google.protobuf.Timestamp
-	3, // 2: quorlease.v1.UsageQueryResponse.to:type_name -> google.protobuf.Timestamp
-	0, // 3: quorlease.v1.UsageBook.Query:input_type -> quorlease.v1.UsageQueryRequest
-	2, // 4: quorlease.v1.UsageBook.Query:output_type -> quorlease.v1.UsageQueryResponse
+	1, // 0: quorlease.v1.UsageBookQueryResponse.rows:type_name -> quorlease.v1.UsageRow
+	3, // 1: quorlease.v1.UsageBookQueryResponse.from:type_name -> google.protobuf.Timestamp
+	3, // 2: quorlease.v1.UsageBookQueryResponse.to:type_name -> google.protobuf.Timestamp
+	0, // 3: quorlease.v1.UsageBook.Query:input_type -> quorlease.v1.UsageBookQueryRequest
+	2, // 4: quorlease.v1.UsageBook.Query:output_type -> quorlease.v1.UsageBookQueryResponse
 	4, // [4:5] is the sub-list for method output_type
 	3, // [3:4] is the sub-list for method input_type
 	3, // [3:3] is the sub-list for extension type_name

@@ -30,7 +30,7 @@ const (
 // answered.
 type UsageBookClient interface {
 	// Query is answered by any node for all: it asks the others.
-	Query(ctx context.Context, in *UsageQueryRequest, opts ...grpc.CallOption) (*UsageQueryResponse, error)
+	Query(ctx context.Context, in *UsageBookQueryRequest, opts ...grpc.CallOption) (*UsageBookQueryResponse, error)
 }
 
 type usageBookClient struct {
@@ -41,9 +41,9 @@ func NewUsageBookClient(cc grpc.ClientConnInterface) UsageBookClient {
 	return &usageBookClient{cc}
 }
 
-func (c *usageBookClient) Query(ctx context.Context, in *UsageQueryRequest, opts ...grpc.CallOption) (*UsageQueryResponse, error) {
+func (c *usageBookClient) Query(ctx context.Context, in *UsageBookQueryRequest, opts ...grpc.CallOption) (*UsageBookQueryResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(UsageQueryResponse)
+	out := new(UsageBookQueryResponse)
 	err := c.cc.Invoke(ctx, UsageBook_Query_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (c *usageBookClient) Query(ctx context.Context, in *UsageQueryRequest, opts
 // answered.
 type UsageBookServer interface {
 	// Query is answered by any node for all: it asks the others.
-	Query(context.Context, *UsageQueryRequest) (*UsageQueryResponse, error)
+	Query(context.Context, *UsageBookQueryRequest) (*UsageBookQueryResponse, error)
 	mustEmbedUnimplementedUsageBookServer()
 }
 
@@ -70,7 +70,7 @@ type UsageBookServer interface {
 // pointer dereference when methods are called.
 type UnimplementedUsageBookServer struct{}
 
-func (UnimplementedUsageBookServer) Query(context.Context, *UsageQueryRequest) (*UsageQueryResponse, error) {
+func (UnimplementedUsageBookServer) Query(context.Context, *UsageBookQueryRequest) (*UsageBookQueryResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Query not implemented")
 }
 func (UnimplementedUsageBookServer) mustEmbedUnimplementedUsageBookServer() {}
@@ -95,7 +95,7 @@ func RegisterUsageBookServer(s grpc.ServiceRegistrar, srv UsageBookServer) {
 }
 
 func _UsageBook_Query_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
-	in := new(UsageQueryRequest)
+	in := new(UsageBookQueryRequest)
 	if err := dec(in); err != nil {
 		return nil, err
 	}
@@ -107,7 +107,7 @@ func _UsageBook_Query_Handler(srv interface{}, ctx context.Context, dec func(int
 		FullMethod: UsageBook_Query_FullMethodName,
 	}
 	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
-		return srv.(UsageBookServer).Query(ctx, req.(*UsageQueryRequest))
+		return srv.(UsageBookServer).Query(ctx, req.(*UsageBookQueryRequest))
 	}
 	return interceptor(ctx, in, info, handler)
 }

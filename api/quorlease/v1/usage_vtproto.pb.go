@@ -20,7 +20,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-func (m *UsageQueryRequest) MarshalVT() (dAtA []byte, err error) {
+func (m *UsageBookQueryRequest) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -33,12 +33,12 @@ func (m *UsageQueryRequest) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *UsageQueryRequest) MarshalToVT(dAtA []byte) (int, error) {
+func (m *UsageBookQueryRequest) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *UsageQueryRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *UsageBookQueryRequest) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -154,7 +154,7 @@ func (m *UsageRow) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *UsageQueryResponse) MarshalVT() (dAtA []byte, err error) {
+func (m *UsageBookQueryResponse) MarshalVT() (dAtA []byte, err error) {
 	if m == nil {
 		return nil, nil
 	}
@@ -167,12 +167,12 @@ func (m *UsageQueryResponse) MarshalVT() (dAtA []byte, err error) {
 	return dAtA[:n], nil
 }
 
-func (m *UsageQueryResponse) MarshalToVT(dAtA []byte) (int, error) {
+func (m *UsageBookQueryResponse) MarshalToVT(dAtA []byte) (int, error) {
 	size := m.SizeVT()
 	return m.MarshalToSizedBufferVT(dAtA[:size])
 }
 
-func (m *UsageQueryResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
+func (m *UsageBookQueryResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	if m == nil {
 		return 0, nil
 	}
@@ -237,7 +237,7 @@ func (m *UsageQueryResponse) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 	return len(dAtA) - i, nil
 }
 
-func (m *UsageQueryRequest) SizeVT() (n int) {
+func (m *UsageBookQueryRequest) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -294,7 +294,7 @@ func (m *UsageRow) SizeVT() (n int) {
 	return n
 }
 
-func (m *UsageQueryResponse) SizeVT() (n int) {
+func (m *UsageBookQueryResponse) SizeVT() (n int) {
 	if m == nil {
 		return 0
 	}
@@ -330,7 +330,7 @@ func (m *UsageQueryResponse) SizeVT() (n int) {
 	return n
 }
 
-func (m *UsageQueryRequest) UnmarshalVT(dAtA []byte) error {
+func (m *UsageBookQueryRequest) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -353,10 +353,10 @@ func (m *UsageQueryRequest) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: UsageQueryRequest: wiretype end group for non-group")
+			return fmt.Errorf("proto: UsageBookQueryRequest: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: UsageQueryRequest: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: UsageBookQueryRequest: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:
@@ -694,7 +694,7 @@ func (m *UsageRow) UnmarshalVT(dAtA []byte) error {
 	}
 	return nil
 }
-func (m *UsageQueryResponse) UnmarshalVT(dAtA []byte) error {
+func (m *UsageBookQueryResponse) UnmarshalVT(dAtA []byte) error {
 	l := len(dAtA)
 	iNdEx := 0
 	for iNdEx < l {
@@ -717,10 +717,10 @@ func (m *UsageQueryResponse) UnmarshalVT(dAtA []byte) error {
 		fieldNum := int32(wire >> 3)
 		wireType := int(wire & 0x7)
 		if wireType == 4 {
-			return fmt.Errorf("proto: UsageQueryResponse: wiretype end group for non-group")
+			return fmt.Errorf("proto: UsageBookQueryResponse: wiretype end group for non-group")
 		}
 		if fieldNum <= 0 {
-			return fmt.Errorf("proto: UsageQueryResponse: illegal tag %d (wire type %d)", fieldNum, wire)
+			return fmt.Errorf("proto: UsageBookQueryResponse: illegal tag %d (wire type %d)", fieldNum, wire)
 		}
 		switch fieldNum {
 		case 1:

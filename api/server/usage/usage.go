@@ -32,14 +32,14 @@ func New(node Asker) *Service { return &Service{node: node} }
 
 // Query says who was granted and denied how much.
 func (s *Service) Query(
-	ctx context.Context, r *quorleasev1.UsageQueryRequest,
-) (*quorleasev1.UsageQueryResponse, error) {
+	ctx context.Context, r *quorleasev1.UsageBookQueryRequest,
+) (*quorleasev1.UsageBookQueryResponse, error) {
 	q, err := query(r)
 	if err != nil {
 		return nil, err
 	}
 	found := s.node.Usage(ctx, q)
-	answer := &quorleasev1.UsageQueryResponse{
+	answer := &quorleasev1.UsageBookQueryResponse{
 		From: timestamppb.New(found.From), To: timestamppb.New(found.To), Nodes: found.Nodes, Missing: found.Missing,
 	}
 	for _, row := range found.Rows {
@@ -52,7 +52,7 @@ func (s *Service) Query(
 }
 
 // query checks what is asked.
-func query(r *quorleasev1.UsageQueryRequest) (usage.Query, error) {
+func query(r *quorleasev1.UsageBookQueryRequest) (usage.Query, error) {
 	q := usage.Query{By: r.GetBy(), Hours: int(r.GetHours()), Top: int(r.GetTop())}
 	switch q.By {
 	case usage.ByClient, usage.ByLimit, usage.ByTeam:

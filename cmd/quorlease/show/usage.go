@@ -18,7 +18,7 @@ const others = "(other)"
 const usageHeading = "LIMIT DIMENSION GRANTS DENIALS GRANTED DENIED"
 
 // Usage writes what was granted and denied, by client, limit or team.
-func Usage(w io.Writer, by string, r *quorleasev1.UsageQueryResponse) {
+func Usage(w io.Writer, by string, r *quorleasev1.UsageBookQueryResponse) {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	fmt.Fprintf(w, "from %s to %s\n\n", at(r.GetFrom().AsTime()), at(r.GetTo().AsTime()))
 	heading := strings.ToUpper(by) + " " + usageHeading
@@ -39,7 +39,7 @@ func Usage(w io.Writer, by string, r *quorleasev1.UsageQueryResponse) {
 
 // UsageCSV writes the same as comma-separated values, with a column that says which rows
 // count many together.
-func UsageCSV(w io.Writer, by string, r *quorleasev1.UsageQueryResponse) {
+func UsageCSV(w io.Writer, by string, r *quorleasev1.UsageBookQueryResponse) {
 	out := csv.NewWriter(w)
 	heading, skip := append([]string{by}, strings.Fields(strings.ToLower(usageHeading))...), 0
 	if by == "limit" {
@@ -61,7 +61,7 @@ func usageCells(row *quorleasev1.UsageRow) []string {
 }
 
 // UsageMissing says which nodes' counts are not in the answer, if any.
-func UsageMissing(w io.Writer, r *quorleasev1.UsageQueryResponse) {
+func UsageMissing(w io.Writer, r *quorleasev1.UsageBookQueryResponse) {
 	if missing := r.GetMissing(); len(missing) > 0 {
 		fmt.Fprintf(w, "without %s, which did not answer\n", exit.Printable(strings.Join(missing, ", ")))
 	}
