@@ -17,8 +17,11 @@ const (
 	// queued is how many decisions wait for the file at most, changed how many changes:
 	// they don't go short because of decisions.
 	queued, changed = 8192, 1024
-	// batchMost is how many bytes are written at once, one line more or less.
+	// batchMost is how many bytes are written at once, one line more or less, and gather
+	// how long lines wait for others: many small writes cost the log on the same disk more
+	// than their bytes do.
 	batchMost = 64 << 10
+	gather    = 100 * time.Millisecond
 	// quiet is how long nothing is said of drops after something was.
 	quiet = time.Minute
 )
@@ -53,6 +56,8 @@ type Log struct {
 	queue  chan Decision
 	// changes are what an operator did.
 	changes chan Change
+	// crowded wakes the writer before the queue is full.
+	crowded chan struct{}
 	sample  sampler
 	// stop is closed by Close, once.
 	stop    chan struct{}
@@ -63,9 +68,11 @@ type Log struct {
 	dropped, failed atomic.Uint64
 	// said is when a drop was last said, in nanoseconds of the wall clock.
 	said atomic.Int64
-	// failing: the last write failed. It belongs to the writer, and so does lines.
+	// failing: the last write failed. It belongs to the writer, and so do lines and
+	// count, which are to be written.
 	failing bool
 	lines   []byte
+	count   uint64
 }
 
 // Open opens the file and begins to write; nil where there is no path. Close
@@ -81,6 +88,7 @@ func open(c Config, how func(string) (file, int64, error)) (*Log, error) {
 	l := &Log{
 		config: c, queue: make(chan Decision, queued), changes: make(chan Change, changed), stop: make(chan struct{}),
 		to: rolling{path: c.Path, most: c.Bytes, keep: c.Keep, open: how}, sample: sampler{part: c.Sample},
+		crowded: make(chan struct{}, 1),
 	}
 	if c.Now == nil {
 		l.config.Now = time.Now
@@ -109,6 +117,12 @@ func (l *Log) Decided(op *logv1.Acquire, attempt uint32, result *logv1.AcquireRe
 	}
 	select {
 	case l.queue <- d:
+		if len(l.queue) >= queued/2 {
+			select {
+			case l.crowded <- struct{}{}:
+			default:
+			}
+		}
 	default:
 		l.drop(d.Time)
 	}
@@ -143,44 +157,61 @@ func (l *Log) drop(at time.Time) {
 	l.config.Logger.Warn("audit file is written too slowly", "dropped", total)
 }
 
-// run writes what is queued until Close, and then the rest.
+// run writes what is queued until Close, and then the rest. It sleeps while lines
+// gather: to be woken by each would cost a decision more than its line does.
 func (l *Log) run() {
+	timer := time.NewTimer(gather)
+	defer timer.Stop()
 	for {
 		select {
 		case d := <-l.queue:
-			l.batch(&d)
+			l.add(&d)
 		case c := <-l.changes:
-			l.batch(&c)
+			l.add(&c)
 		case <-l.stop:
-			for {
-				select {
-				case d := <-l.queue:
-					l.batch(&d)
-				case c := <-l.changes:
-					l.batch(&c)
-				default:
-					l.err = l.to.close()
-					return
-				}
-			}
+			l.drain()
+			l.err = l.to.close()
+			return
+		}
+		timer.Reset(gather)
+		select {
+		case <-timer.C:
+		case <-l.crowded:
+		case <-l.stop:
+		}
+		l.drain()
+	}
+}
+
+// drain writes what is queued.
+func (l *Log) drain() {
+	for {
+		select {
+		case d := <-l.queue:
+			l.add(&d)
+		case c := <-l.changes:
+			l.add(&c)
+		default:
+			l.flush()
+			return
 		}
 	}
 }
 
-// batch writes a line and the decisions that are queued behind it, up to a bound.
-func (l *Log) batch(line appender) {
-	l.lines = line.append(l.lines[:0])
-	n := uint64(1)
-	for ; len(l.lines) < batchMost; n++ {
-		select {
-		case d := <-l.queue:
-			l.lines = d.append(l.lines)
-			continue
-		default:
-		}
-		break
+// add gathers a line, and writes where there are enough.
+func (l *Log) add(line appender) {
+	l.lines = line.append(l.lines)
+	if l.count++; len(l.lines) >= batchMost {
+		l.flush()
 	}
-	l.wrote(n, l.to.write(l.lines))
+}
+
+// flush writes the lines.
+func (l *Log) flush() {
+	if l.count > 0 {
+		l.wrote(l.count, l.to.write(l.lines))
+	}
+	l.lines, l.count = l.lines[:0], 0
 }
 
 // appender is a line.

@@ -182,7 +182,9 @@ func TestNobodyWaits(t *testing.T) {
 			}
 			began := time.Now()
 			l.Decided(ask(0), 0, granted())
+			<-time.After(gather)
 			synctest.Wait()
+			began = began.Add(gather)
 			const more = 100
 			all := make(chan struct{})
 			go func() {
@@ -308,6 +310,7 @@ func TestAFullDisk(t *testing.T) {
 			d.err = err
 			for range 3 {
 				l.Decided(ask(1), 0, granted())
+				<-time.After(gather)
 				synctest.Wait()
 			}
 		}

@@ -181,6 +181,7 @@ func TestChangesHaveAQueueOfTheirOwn(t *testing.T) {
 		for i := range 2 * queued {
 			l.Decided(ask(i), 0, granted())
 		}
+		synctest.Wait()
 		lost := l.dropped.Load()
 		l.Changed(make([]Change, changed)...)
 		if l.dropped.Load() != lost || lost == 0 {
