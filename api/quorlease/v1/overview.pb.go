@@ -97,8 +97,9 @@ type OverviewWatchResponse struct {
 	AlertsTotal int64 `protobuf:"varint,12,opt,name=alerts_total,json=alertsTotal,proto3" json:"alerts_total,omitempty"`
 	// ClientRetryWarning and ClientOverBudget that fire.
 	RetryAlerts int64 `protobuf:"varint,13,opt,name=retry_alerts,json=retryAlerts,proto3" json:"retry_alerts,omitempty"`
-	// 95 % of the decisions of this node on limits that denied nothing in the last
-	// minute took at most so long. Absent: there were none.
+	// 95 % of the decisions of this node on limits that denied nothing and let nobody
+	// wait in the last minute took at most so long, known within a quarter. Absent:
+	// there were none.
 	NeverLimitedP95 *durationpb.Duration `protobuf:"bytes,14,opt,name=never_limited_p95,json=neverLimitedP95,proto3" json:"never_limited_p95,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -241,8 +242,9 @@ type LimitOverview struct {
 	Kind string `protobuf:"bytes,3,opt,name=kind,proto3" json:"kind,omitempty"`
 	// Keys that have buckets.
 	Keys int64 `protobuf:"varint,4,opt,name=keys,proto3" json:"keys,omitempty"`
-	// The key that the rest is about: the one denied and asked for most on this node
-	// in the last minutes. Empty: the global bucket, or no key was asked for yet.
+	// The key that the rest is about: where most wait, as the leader says, else the one
+	// denied most on this node in the last minutes, else the one asked for most. Empty:
+	// the global bucket, or no key was asked for yet.
 	Key        string               `protobuf:"bytes,5,opt,name=key,proto3" json:"key,omitempty"`
 	Dimensions []*DimensionOverview `protobuf:"bytes,6,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// The dimension with the least headroom. Empty: there are no buckets.
