@@ -113,6 +113,10 @@ var mechanisms = []mechanism{
 		text: "recorded = result.GetGranted() && !result.GetRepeated()", without: "recorded = true",
 	},
 	{
+		row: "S1-51", file: "cluster/audit/line.go", tests: "bench/storm", pattern: "TestTheAuditTellsTheStorm/S1-51",
+		text: "to = text(append(to, `,\"client\":`...), d.Client)", without: "to = text(append(to, `,\"client\":`...), d.Node)",
+	},
+	{
 		row: "S1-52", file: "cluster/retries/counter.go", tests: "cluster/retries",
 		text: "if h.known || c.kept != (tally.Count{}) {", without: "if h.client != nil {",
 	},
