@@ -114,7 +114,7 @@ var mechanisms = []mechanism{
 	},
 	{
 		row: "S1-51", file: "cluster/audit/line.go", tests: "bench/storm", pattern: "TestTheAuditTellsTheStorm/S1-51",
-		text: "to = text(append(to, `,\"client\":`...), d.Client)", without: "to = text(append(to, `,\"client\":`...), d.Node)",
+		text: "`,\"client\":`...), d.Client)", without: "`,\"client\":`...), d.Node)",
 	},
 	{
 		row: "S1-52", file: "cluster/retries/counter.go", tests: "cluster/retries",
