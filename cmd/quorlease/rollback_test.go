@@ -56,6 +56,14 @@ func TestRewind(t *testing.T) {
 	if _, err := rewind(now, revisions[:3], 1); err == nil || !strings.Contains(err.Error(), "goes back to 2 only") {
 		t.Errorf("got %v, want an error that says how far the history reaches", err)
 	}
+	cut := slices.Clone(revisions)
+	cut[2] = &quorleasev1.Revision{Revision: 3, Changes: []*quorleasev1.LimitChange{{Name: "a"}}}
+	if _, err := rewind(now, cut, 2); err == nil || !strings.Contains(err.Error(), "of revision 3 the history has only") {
+		t.Errorf("got %v, want an error that says what is missing", err)
+	}
+	if _, err := rewind(now, cut, 3); err != nil {
+		t.Errorf("what is missing is not needed: %v", err)
+	}
 	if _, err := rewind(now, revisions, 6); err == nil || !strings.Contains(err.Error(), "revision 6 does not exist yet") {
 		t.Errorf("got %v, want an error that names the revision", err)
 	}
