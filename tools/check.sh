@@ -83,7 +83,27 @@ race() {
     packed=$((packed - 1))
   fi
   say "race: ${packages[*]}"
-  CGO_ENABLED=1 runtests -p "$packed" -race -vet=off -timeout 8m "${packages[@]}"
+  race_run "${packages[@]}" || race_again
+}
+
+# race_run leaves in $log what was printed.
+race_run() {
+  log=${log:-$(mktemp)}
+  CGO_ENABLED=1 runtests -p "$packed" -race -vet=off -timeout 8m "$@" | tee "$log"
+}
+
+# race_again tests once more what the race detector spoilt by crashing itself: one of
+# its own checks failed, which ends a test binary, and no test did. Anything else is a
+# failure.
+race_again() {
+  local packages
+  mapfile -t packages < <(awk -F '\t' '$1 == "FAIL" && NF == 3 { print $2 }' "$log")
+  if grep -q -e '--- FAIL' -e 'DATA RACE' "$log" || [ ${#packages[@]} = 0 ] ||
+    [ "$(grep -c 'ThreadSanitizer: CHECK failed' "$log")" != ${#packages[@]} ]; then
+    return 1
+  fi
+  say "race: the detector crashed, so once more: ${packages[*]}"
+  race_run "${packages[@]}"
 }
 
 # idle STEP runs a step with what everything else leaves of the processors.
