@@ -24,15 +24,15 @@ func TestAHundredClients(t *testing.T) {
 			var callers sync.WaitGroup
 			for _, c := range clients {
 				callers.Go(func() {
-					if granted, _ := w.offer(c, "open", 50*time.Millisecond, 2500*time.Millisecond); granted < 40 {
-						t.Errorf("%d granted, want nearly all of 50", granted)
+					if granted, _ := w.offer(c, "open", 50*time.Millisecond, 5*time.Second); granted < 90 {
+						t.Errorf("%d granted, want nearly all of 100", granted)
 					}
 				})
 			}
 			callers.Wait()
 			w.wantAlerts(crowd, 0)
 			w.Serve()
-			pass(4 * time.Second)
+			pass(5 * time.Second)
 			w.wantAlerts(crowd, crowd)
 			var admitted int64
 			for _, c := range clients {
