@@ -84,7 +84,7 @@ func (x Signal_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Signal_Kind.Descriptor instead.
 func (Signal_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15, 0}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{19, 0}
 }
 
 // Entry is one log entry: many operations under one stamp. An entry without
@@ -184,6 +184,8 @@ type Operation struct {
 	//	*Operation_RollWindow
 	//	*Operation_EndSession
 	//	*Operation_Feedback
+	//	*Operation_AskEscrow
+	//	*Operation_ReturnEscrow
 	Kind          isOperation_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -343,6 +345,24 @@ func (x *Operation) GetFeedback() *Feedback {
 	return nil
 }
 
+func (x *Operation) GetAskEscrow() *AskEscrow {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_AskEscrow); ok {
+			return x.AskEscrow
+		}
+	}
+	return nil
+}
+
+func (x *Operation) GetReturnEscrow() *ReturnEscrow {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_ReturnEscrow); ok {
+			return x.ReturnEscrow
+		}
+	}
+	return nil
+}
+
 type isOperation_Kind interface {
 	isOperation_Kind()
 }
@@ -399,6 +419,14 @@ type Operation_Feedback struct {
 	Feedback *Feedback `protobuf:"bytes,13,opt,name=feedback,proto3,oneof"`
 }
 
+type Operation_AskEscrow struct {
+	AskEscrow *AskEscrow `protobuf:"bytes,14,opt,name=ask_escrow,json=askEscrow,proto3,oneof"`
+}
+
+type Operation_ReturnEscrow struct {
+	ReturnEscrow *ReturnEscrow `protobuf:"bytes,15,opt,name=return_escrow,json=returnEscrow,proto3,oneof"`
+}
+
 func (*Operation_Acquire) isOperation_Kind() {}
 
 func (*Operation_Settle) isOperation_Kind() {}
@@ -425,6 +453,10 @@ func (*Operation_EndSession) isOperation_Kind() {}
 
 func (*Operation_Feedback) isOperation_Kind() {}
 
+func (*Operation_AskEscrow) isOperation_Kind() {}
+
+func (*Operation_ReturnEscrow) isOperation_Kind() {}
+
 // Charge asks for amount of one dimension of one key of one limit.
 type Charge struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,7 +469,10 @@ type Charge struct {
 	// Free tokens that must be left in the bucket for those who wait, 0 to 2^53:
 	// the leader's queue knows of them, the state machine does not. 2^53 leaves all
 	// of them, so that only the class's own part can be taken.
-	Keep          int64 `protobuf:"varint,5,opt,name=keep,proto3" json:"keep,omitempty"`
+	Keep int64 `protobuf:"varint,5,opt,name=keep,proto3" json:"keep,omitempty"`
+	// Escrow that the asking node has reserved for this charge: it pays where it can
+	// pay all of it, else the bucket does. Of a tracked acquire only.
+	Escrow        *EscrowID `protobuf:"bytes,6,opt,name=escrow,proto3" json:"escrow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -507,6 +542,266 @@ func (x *Charge) GetKeep() int64 {
 	return 0
 }
 
+func (x *Charge) GetEscrow() *EscrowID {
+	if x != nil {
+		return x.Escrow
+	}
+	return nil
+}
+
+// EscrowID names tokens that a node asked for. No two asks have the same: a node
+// that starts anew has another boot.
+type EscrowID struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The node's Raft id.
+	Node string `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// Random, drawn when the process started.
+	Boot uint64 `protobuf:"varint,2,opt,name=boot,proto3" json:"boot,omitempty"`
+	// Counted up by the process from 1.
+	Sequence      uint64 `protobuf:"varint,3,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EscrowID) Reset() {
+	*x = EscrowID{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EscrowID) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EscrowID) ProtoMessage() {}
+
+func (x *EscrowID) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EscrowID.ProtoReflect.Descriptor instead.
+func (*EscrowID) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *EscrowID) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *EscrowID) GetBoot() uint64 {
+	if x != nil {
+		return x.Boot
+	}
+	return 0
+}
+
+func (x *EscrowID) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+// AskEscrow moves tokens from a bucket to one node, which may grant them from
+// memory while their life lasts. The same id is answered once.
+type AskEscrow struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        *EscrowID              `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Limit     string                 `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Key       string                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Dimension string                 `protobuf:"bytes,4,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// Empty: the first class.
+	Class string `protobuf:"bytes,5,opt,name=class,proto3" json:"class,omitempty"`
+	// Tokens at most, 1 to 2^53. Less may be given.
+	Amount        int64 `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AskEscrow) Reset() {
+	*x = AskEscrow{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AskEscrow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AskEscrow) ProtoMessage() {}
+
+func (x *AskEscrow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AskEscrow.ProtoReflect.Descriptor instead.
+func (*AskEscrow) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *AskEscrow) GetId() *EscrowID {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *AskEscrow) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *AskEscrow) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *AskEscrow) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *AskEscrow) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *AskEscrow) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+// ReturnEscrow gives back what was not spent, once. What of it is not known any
+// more, was returned or has ended is passed over.
+type ReturnEscrow struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 512.
+	Returns       []*EscrowReturn `protobuf:"bytes,1,rep,name=returns,proto3" json:"returns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReturnEscrow) Reset() {
+	*x = ReturnEscrow{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReturnEscrow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReturnEscrow) ProtoMessage() {}
+
+func (x *ReturnEscrow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReturnEscrow.ProtoReflect.Descriptor instead.
+func (*ReturnEscrow) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ReturnEscrow) GetReturns() []*EscrowReturn {
+	if x != nil {
+		return x.Returns
+	}
+	return nil
+}
+
+type EscrowReturn struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    *EscrowID              `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// Tokens that were neither spent nor reserved, 0 to 2^53.
+	Unspent       int64 `protobuf:"varint,2,opt,name=unspent,proto3" json:"unspent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EscrowReturn) Reset() {
+	*x = EscrowReturn{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EscrowReturn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EscrowReturn) ProtoMessage() {}
+
+func (x *EscrowReturn) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EscrowReturn.ProtoReflect.Descriptor instead.
+func (*EscrowReturn) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *EscrowReturn) GetId() *EscrowID {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *EscrowReturn) GetUnspent() int64 {
+	if x != nil {
+		return x.Unspent
+	}
+	return 0
+}
+
 // Acquire asks for every charge or none (G3).
 type Acquire struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -543,7 +838,7 @@ type Acquire struct {
 
 func (x *Acquire) Reset() {
 	*x = Acquire{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +850,7 @@ func (x *Acquire) String() string {
 func (*Acquire) ProtoMessage() {}
 
 func (x *Acquire) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +863,7 @@ func (x *Acquire) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Acquire.ProtoReflect.Descriptor instead.
 func (*Acquire) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Acquire) GetLeaseId() []byte {
@@ -663,7 +958,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -675,7 +970,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -688,7 +983,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Usage) GetLimit() string {
@@ -734,7 +1029,7 @@ type Settle struct {
 
 func (x *Settle) Reset() {
 	*x = Settle{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -746,7 +1041,7 @@ func (x *Settle) String() string {
 func (*Settle) ProtoMessage() {}
 
 func (x *Settle) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -759,7 +1054,7 @@ func (x *Settle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settle.ProtoReflect.Descriptor instead.
 func (*Settle) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Settle) GetLeaseId() []byte {
@@ -803,7 +1098,7 @@ type Release struct {
 
 func (x *Release) Reset() {
 	*x = Release{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -815,7 +1110,7 @@ func (x *Release) String() string {
 func (*Release) ProtoMessage() {}
 
 func (x *Release) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -828,7 +1123,7 @@ func (x *Release) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Release.ProtoReflect.Descriptor instead.
 func (*Release) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Release) GetLeaseId() []byte {
@@ -873,7 +1168,7 @@ type Renew struct {
 
 func (x *Renew) Reset() {
 	*x = Renew{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -885,7 +1180,7 @@ func (x *Renew) String() string {
 func (*Renew) ProtoMessage() {}
 
 func (x *Renew) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -898,7 +1193,7 @@ func (x *Renew) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Renew.ProtoReflect.Descriptor instead.
 func (*Renew) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Renew) GetLeaseId() []byte {
@@ -971,7 +1266,7 @@ type ApplyLimits struct {
 
 func (x *ApplyLimits) Reset() {
 	*x = ApplyLimits{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1278,7 @@ func (x *ApplyLimits) String() string {
 func (*ApplyLimits) ProtoMessage() {}
 
 func (x *ApplyLimits) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1291,7 @@ func (x *ApplyLimits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyLimits.ProtoReflect.Descriptor instead.
 func (*ApplyLimits) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ApplyLimits) GetLimits() []*Limit {
@@ -1070,7 +1365,7 @@ type Adjust struct {
 
 func (x *Adjust) Reset() {
 	*x = Adjust{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1082,7 +1377,7 @@ func (x *Adjust) String() string {
 func (*Adjust) ProtoMessage() {}
 
 func (x *Adjust) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1095,7 +1390,7 @@ func (x *Adjust) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Adjust.ProtoReflect.Descriptor instead.
 func (*Adjust) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Adjust) GetLimit() string {
@@ -1208,7 +1503,7 @@ type ReportRetries struct {
 
 func (x *ReportRetries) Reset() {
 	*x = ReportRetries{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1220,7 +1515,7 @@ func (x *ReportRetries) String() string {
 func (*ReportRetries) ProtoMessage() {}
 
 func (x *ReportRetries) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1233,7 +1528,7 @@ func (x *ReportRetries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRetries.ProtoReflect.Descriptor instead.
 func (*ReportRetries) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReportRetries) GetNode() string {
@@ -1282,7 +1577,7 @@ type ClientSlice struct {
 
 func (x *ClientSlice) Reset() {
 	*x = ClientSlice{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1294,7 +1589,7 @@ func (x *ClientSlice) String() string {
 func (*ClientSlice) ProtoMessage() {}
 
 func (x *ClientSlice) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1307,7 +1602,7 @@ func (x *ClientSlice) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientSlice.ProtoReflect.Descriptor instead.
 func (*ClientSlice) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClientSlice) GetClient() string {
@@ -1388,7 +1683,7 @@ type RollWindow struct {
 
 func (x *RollWindow) Reset() {
 	*x = RollWindow{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1400,7 +1695,7 @@ func (x *RollWindow) String() string {
 func (*RollWindow) ProtoMessage() {}
 
 func (x *RollWindow) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1413,7 +1708,7 @@ func (x *RollWindow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollWindow.ProtoReflect.Descriptor instead.
 func (*RollWindow) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RollWindow) GetLimit() string {
@@ -1456,7 +1751,7 @@ type EndSession struct {
 
 func (x *EndSession) Reset() {
 	*x = EndSession{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1468,7 +1763,7 @@ func (x *EndSession) String() string {
 func (*EndSession) ProtoMessage() {}
 
 func (x *EndSession) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1481,7 +1776,7 @@ func (x *EndSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndSession.ProtoReflect.Descriptor instead.
 func (*EndSession) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EndSession) GetSession() []byte {
@@ -1533,7 +1828,7 @@ type Feedback struct {
 
 func (x *Feedback) Reset() {
 	*x = Feedback{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1545,7 +1840,7 @@ func (x *Feedback) String() string {
 func (*Feedback) ProtoMessage() {}
 
 func (x *Feedback) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1558,7 +1853,7 @@ func (x *Feedback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feedback.ProtoReflect.Descriptor instead.
 func (*Feedback) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Feedback) GetOwner() string {
@@ -1599,7 +1894,7 @@ type Signal struct {
 
 func (x *Signal) Reset() {
 	*x = Signal{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1611,7 +1906,7 @@ func (x *Signal) String() string {
 func (*Signal) ProtoMessage() {}
 
 func (x *Signal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1624,7 +1919,7 @@ func (x *Signal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signal.ProtoReflect.Descriptor instead.
 func (*Signal) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Signal) GetLimit() string {
@@ -1681,7 +1976,7 @@ type Observed struct {
 
 func (x *Observed) Reset() {
 	*x = Observed{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1988,7 @@ func (x *Observed) String() string {
 func (*Observed) ProtoMessage() {}
 
 func (x *Observed) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +2001,7 @@ func (x *Observed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Observed.ProtoReflect.Descriptor instead.
 func (*Observed) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Observed) GetDimension() string {
@@ -1742,7 +2037,7 @@ type ReportAdmitted struct {
 
 func (x *ReportAdmitted) Reset() {
 	*x = ReportAdmitted{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +2049,7 @@ func (x *ReportAdmitted) String() string {
 func (*ReportAdmitted) ProtoMessage() {}
 
 func (x *ReportAdmitted) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[17]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +2062,7 @@ func (x *ReportAdmitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportAdmitted.ProtoReflect.Descriptor instead.
 func (*ReportAdmitted) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReportAdmitted) GetSession() []byte {
@@ -1813,7 +2108,7 @@ type AdmittedCount struct {
 
 func (x *AdmittedCount) Reset() {
 	*x = AdmittedCount{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +2120,7 @@ func (x *AdmittedCount) String() string {
 func (*AdmittedCount) ProtoMessage() {}
 
 func (x *AdmittedCount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[18]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +2133,7 @@ func (x *AdmittedCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmittedCount.ProtoReflect.Descriptor instead.
 func (*AdmittedCount) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *AdmittedCount) GetLimit() string {
@@ -1888,7 +2183,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +2195,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[19]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2208,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SetNode) GetNode() *NodeRecord {
@@ -1948,7 +2243,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1960,7 +2255,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[20]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1973,7 +2268,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *NodeRecord) GetRaftId() string {
@@ -2030,7 +2325,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2042,7 +2337,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[21]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2055,7 +2350,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Form) GetClusterId() string {
@@ -2089,7 +2384,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2101,7 +2396,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[22]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2114,7 +2409,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{22}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Caps) GetKeys() int64 {
@@ -2156,7 +2451,7 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x03 \x03(\v2\x1b.quorlease.log.v1.OperationR\n" +
 	"operations\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\x97\x06\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\x9c\a\n" +
 	"\tOperation\x125\n" +
 	"\aacquire\x18\x01 \x01(\v2\x19.quorlease.log.v1.AcquireH\x00R\aacquire\x122\n" +
 	"\x06settle\x18\x02 \x01(\v2\x18.quorlease.log.v1.SettleH\x00R\x06settle\x125\n" +
@@ -2173,14 +2468,34 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"rollWindow\x12?\n" +
 	"\vend_session\x18\f \x01(\v2\x1c.quorlease.log.v1.EndSessionH\x00R\n" +
 	"endSession\x128\n" +
-	"\bfeedback\x18\r \x01(\v2\x1a.quorlease.log.v1.FeedbackH\x00R\bfeedbackB\x06\n" +
-	"\x04kind\"z\n" +
+	"\bfeedback\x18\r \x01(\v2\x1a.quorlease.log.v1.FeedbackH\x00R\bfeedback\x12<\n" +
+	"\n" +
+	"ask_escrow\x18\x0e \x01(\v2\x1b.quorlease.log.v1.AskEscrowH\x00R\taskEscrow\x12E\n" +
+	"\rreturn_escrow\x18\x0f \x01(\v2\x1e.quorlease.log.v1.ReturnEscrowH\x00R\freturnEscrowB\x06\n" +
+	"\x04kind\"\xae\x01\n" +
 	"\x06Charge\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x12\n" +
-	"\x04keep\x18\x05 \x01(\x03R\x04keep\"\xc8\x02\n" +
+	"\x04keep\x18\x05 \x01(\x03R\x04keep\x122\n" +
+	"\x06escrow\x18\x06 \x01(\v2\x1a.quorlease.log.v1.EscrowIDR\x06escrow\"N\n" +
+	"\bEscrowID\x12\x12\n" +
+	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
+	"\x04boot\x18\x02 \x01(\x04R\x04boot\x12\x1a\n" +
+	"\bsequence\x18\x03 \x01(\x04R\bsequence\"\xab\x01\n" +
+	"\tAskEscrow\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.quorlease.log.v1.EscrowIDR\x02id\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\tR\x03key\x12\x1c\n" +
+	"\tdimension\x18\x04 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05class\x18\x05 \x01(\tR\x05class\x12\x16\n" +
+	"\x06amount\x18\x06 \x01(\x03R\x06amount\"H\n" +
+	"\fReturnEscrow\x128\n" +
+	"\areturns\x18\x01 \x03(\v2\x1e.quorlease.log.v1.EscrowReturnR\areturns\"T\n" +
+	"\fEscrowReturn\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.quorlease.log.v1.EscrowIDR\x02id\x12\x18\n" +
+	"\aunspent\x18\x02 \x01(\x03R\aunspent\"\xc8\x02\n" +
 	"\aAcquire\x12\x19\n" +
 	"\blease_id\x18\x01 \x01(\fR\aleaseId\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
@@ -2334,67 +2649,77 @@ func file_quorlease_log_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_log_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_quorlease_log_v1_entry_proto_goTypes = []any{
 	(Signal_Kind)(0),       // 0: quorlease.log.v1.Signal.Kind
 	(*Entry)(nil),          // 1: quorlease.log.v1.Entry
 	(*Operation)(nil),      // 2: quorlease.log.v1.Operation
 	(*Charge)(nil),         // 3: quorlease.log.v1.Charge
-	(*Acquire)(nil),        // 4: quorlease.log.v1.Acquire
-	(*Usage)(nil),          // 5: quorlease.log.v1.Usage
-	(*Settle)(nil),         // 6: quorlease.log.v1.Settle
-	(*Release)(nil),        // 7: quorlease.log.v1.Release
-	(*Renew)(nil),          // 8: quorlease.log.v1.Renew
-	(*ApplyLimits)(nil),    // 9: quorlease.log.v1.ApplyLimits
-	(*Adjust)(nil),         // 10: quorlease.log.v1.Adjust
-	(*ReportRetries)(nil),  // 11: quorlease.log.v1.ReportRetries
-	(*ClientSlice)(nil),    // 12: quorlease.log.v1.ClientSlice
-	(*RollWindow)(nil),     // 13: quorlease.log.v1.RollWindow
-	(*EndSession)(nil),     // 14: quorlease.log.v1.EndSession
-	(*Feedback)(nil),       // 15: quorlease.log.v1.Feedback
-	(*Signal)(nil),         // 16: quorlease.log.v1.Signal
-	(*Observed)(nil),       // 17: quorlease.log.v1.Observed
-	(*ReportAdmitted)(nil), // 18: quorlease.log.v1.ReportAdmitted
-	(*AdmittedCount)(nil),  // 19: quorlease.log.v1.AdmittedCount
-	(*SetNode)(nil),        // 20: quorlease.log.v1.SetNode
-	(*NodeRecord)(nil),     // 21: quorlease.log.v1.NodeRecord
-	(*Form)(nil),           // 22: quorlease.log.v1.Form
-	(*Caps)(nil),           // 23: quorlease.log.v1.Caps
-	(*Limit)(nil),          // 24: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),    // 25: quorlease.log.v1.RetryBudget
+	(*EscrowID)(nil),       // 4: quorlease.log.v1.EscrowID
+	(*AskEscrow)(nil),      // 5: quorlease.log.v1.AskEscrow
+	(*ReturnEscrow)(nil),   // 6: quorlease.log.v1.ReturnEscrow
+	(*EscrowReturn)(nil),   // 7: quorlease.log.v1.EscrowReturn
+	(*Acquire)(nil),        // 8: quorlease.log.v1.Acquire
+	(*Usage)(nil),          // 9: quorlease.log.v1.Usage
+	(*Settle)(nil),         // 10: quorlease.log.v1.Settle
+	(*Release)(nil),        // 11: quorlease.log.v1.Release
+	(*Renew)(nil),          // 12: quorlease.log.v1.Renew
+	(*ApplyLimits)(nil),    // 13: quorlease.log.v1.ApplyLimits
+	(*Adjust)(nil),         // 14: quorlease.log.v1.Adjust
+	(*ReportRetries)(nil),  // 15: quorlease.log.v1.ReportRetries
+	(*ClientSlice)(nil),    // 16: quorlease.log.v1.ClientSlice
+	(*RollWindow)(nil),     // 17: quorlease.log.v1.RollWindow
+	(*EndSession)(nil),     // 18: quorlease.log.v1.EndSession
+	(*Feedback)(nil),       // 19: quorlease.log.v1.Feedback
+	(*Signal)(nil),         // 20: quorlease.log.v1.Signal
+	(*Observed)(nil),       // 21: quorlease.log.v1.Observed
+	(*ReportAdmitted)(nil), // 22: quorlease.log.v1.ReportAdmitted
+	(*AdmittedCount)(nil),  // 23: quorlease.log.v1.AdmittedCount
+	(*SetNode)(nil),        // 24: quorlease.log.v1.SetNode
+	(*NodeRecord)(nil),     // 25: quorlease.log.v1.NodeRecord
+	(*Form)(nil),           // 26: quorlease.log.v1.Form
+	(*Caps)(nil),           // 27: quorlease.log.v1.Caps
+	(*Limit)(nil),          // 28: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 29: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: quorlease.log.v1.Entry.operations:type_name -> quorlease.log.v1.Operation
-	4,  // 1: quorlease.log.v1.Operation.acquire:type_name -> quorlease.log.v1.Acquire
-	6,  // 2: quorlease.log.v1.Operation.settle:type_name -> quorlease.log.v1.Settle
-	7,  // 3: quorlease.log.v1.Operation.release:type_name -> quorlease.log.v1.Release
-	8,  // 4: quorlease.log.v1.Operation.renew:type_name -> quorlease.log.v1.Renew
-	9,  // 5: quorlease.log.v1.Operation.apply_limits:type_name -> quorlease.log.v1.ApplyLimits
-	10, // 6: quorlease.log.v1.Operation.adjust:type_name -> quorlease.log.v1.Adjust
-	11, // 7: quorlease.log.v1.Operation.report_retries:type_name -> quorlease.log.v1.ReportRetries
-	20, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
-	22, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
-	18, // 10: quorlease.log.v1.Operation.report_admitted:type_name -> quorlease.log.v1.ReportAdmitted
-	13, // 11: quorlease.log.v1.Operation.roll_window:type_name -> quorlease.log.v1.RollWindow
-	14, // 12: quorlease.log.v1.Operation.end_session:type_name -> quorlease.log.v1.EndSession
-	15, // 13: quorlease.log.v1.Operation.feedback:type_name -> quorlease.log.v1.Feedback
-	3,  // 14: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
-	5,  // 15: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
-	5,  // 16: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
-	24, // 17: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
-	25, // 18: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
-	12, // 19: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
-	16, // 20: quorlease.log.v1.Feedback.signals:type_name -> quorlease.log.v1.Signal
-	0,  // 21: quorlease.log.v1.Signal.kind:type_name -> quorlease.log.v1.Signal.Kind
-	17, // 22: quorlease.log.v1.Signal.observed:type_name -> quorlease.log.v1.Observed
-	19, // 23: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
-	21, // 24: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
-	23, // 25: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
-	26, // [26:26] is the sub-list for method output_type
-	26, // [26:26] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	8,  // 1: quorlease.log.v1.Operation.acquire:type_name -> quorlease.log.v1.Acquire
+	10, // 2: quorlease.log.v1.Operation.settle:type_name -> quorlease.log.v1.Settle
+	11, // 3: quorlease.log.v1.Operation.release:type_name -> quorlease.log.v1.Release
+	12, // 4: quorlease.log.v1.Operation.renew:type_name -> quorlease.log.v1.Renew
+	13, // 5: quorlease.log.v1.Operation.apply_limits:type_name -> quorlease.log.v1.ApplyLimits
+	14, // 6: quorlease.log.v1.Operation.adjust:type_name -> quorlease.log.v1.Adjust
+	15, // 7: quorlease.log.v1.Operation.report_retries:type_name -> quorlease.log.v1.ReportRetries
+	24, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
+	26, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
+	22, // 10: quorlease.log.v1.Operation.report_admitted:type_name -> quorlease.log.v1.ReportAdmitted
+	17, // 11: quorlease.log.v1.Operation.roll_window:type_name -> quorlease.log.v1.RollWindow
+	18, // 12: quorlease.log.v1.Operation.end_session:type_name -> quorlease.log.v1.EndSession
+	19, // 13: quorlease.log.v1.Operation.feedback:type_name -> quorlease.log.v1.Feedback
+	5,  // 14: quorlease.log.v1.Operation.ask_escrow:type_name -> quorlease.log.v1.AskEscrow
+	6,  // 15: quorlease.log.v1.Operation.return_escrow:type_name -> quorlease.log.v1.ReturnEscrow
+	4,  // 16: quorlease.log.v1.Charge.escrow:type_name -> quorlease.log.v1.EscrowID
+	4,  // 17: quorlease.log.v1.AskEscrow.id:type_name -> quorlease.log.v1.EscrowID
+	7,  // 18: quorlease.log.v1.ReturnEscrow.returns:type_name -> quorlease.log.v1.EscrowReturn
+	4,  // 19: quorlease.log.v1.EscrowReturn.id:type_name -> quorlease.log.v1.EscrowID
+	3,  // 20: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
+	9,  // 21: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
+	9,  // 22: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
+	28, // 23: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
+	29, // 24: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
+	16, // 25: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
+	20, // 26: quorlease.log.v1.Feedback.signals:type_name -> quorlease.log.v1.Signal
+	0,  // 27: quorlease.log.v1.Signal.kind:type_name -> quorlease.log.v1.Signal.Kind
+	21, // 28: quorlease.log.v1.Signal.observed:type_name -> quorlease.log.v1.Observed
+	23, // 29: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
+	25, // 30: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
+	27, // 31: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_entry_proto_init() }
@@ -2417,10 +2742,12 @@ func file_quorlease_log_v1_entry_proto_init() {
 		(*Operation_RollWindow)(nil),
 		(*Operation_EndSession)(nil),
 		(*Operation_Feedback)(nil),
+		(*Operation_AskEscrow)(nil),
+		(*Operation_ReturnEscrow)(nil),
 	}
-	file_quorlease_log_v1_entry_proto_msgTypes[3].OneofWrappers = []any{}
-	file_quorlease_log_v1_entry_proto_msgTypes[8].OneofWrappers = []any{}
-	file_quorlease_log_v1_entry_proto_msgTypes[9].OneofWrappers = []any{
+	file_quorlease_log_v1_entry_proto_msgTypes[7].OneofWrappers = []any{}
+	file_quorlease_log_v1_entry_proto_msgTypes[12].OneofWrappers = []any{}
+	file_quorlease_log_v1_entry_proto_msgTypes[13].OneofWrappers = []any{
 		(*Adjust_Add)(nil),
 		(*Adjust_Reset_)(nil),
 		(*Adjust_Clear)(nil),
@@ -2431,7 +2758,7 @@ func file_quorlease_log_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_entry_proto_rawDesc), len(file_quorlease_log_v1_entry_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   23,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

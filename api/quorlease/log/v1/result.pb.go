@@ -165,6 +165,70 @@ func (LeaseState) EnumDescriptor() ([]byte, []int) {
 	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{1}
 }
 
+type EscrowResult_Outcome int32
+
+const (
+	EscrowResult_OUTCOME_UNSPECIFIED EscrowResult_Outcome = 0
+	EscrowResult_OUTCOME_GRANTED     EscrowResult_Outcome = 1
+	// The bucket is short, somebody waits for it or was told when to come back, or
+	// too much of it is out: ask later.
+	EscrowResult_OUTCOME_CONTENDED EscrowResult_Outcome = 2
+	// The limit gives none: it is exact, too small, no rate, or does not enforce.
+	EscrowResult_OUTCOME_NONE EscrowResult_Outcome = 3
+	// This id was answered before and has ended since, or a later one of the same
+	// process was.
+	EscrowResult_OUTCOME_ENDED EscrowResult_Outcome = 4
+	// There is no such limit, key, dimension or class.
+	EscrowResult_OUTCOME_GONE EscrowResult_Outcome = 5
+)
+
+// Enum value maps for EscrowResult_Outcome.
+var (
+	EscrowResult_Outcome_name = map[int32]string{
+		0: "OUTCOME_UNSPECIFIED",
+		1: "OUTCOME_GRANTED",
+		2: "OUTCOME_CONTENDED",
+		3: "OUTCOME_NONE",
+		4: "OUTCOME_ENDED",
+		5: "OUTCOME_GONE",
+	}
+	EscrowResult_Outcome_value = map[string]int32{
+		"OUTCOME_UNSPECIFIED": 0,
+		"OUTCOME_GRANTED":     1,
+		"OUTCOME_CONTENDED":   2,
+		"OUTCOME_NONE":        3,
+		"OUTCOME_ENDED":       4,
+		"OUTCOME_GONE":        5,
+	}
+)
+
+func (x EscrowResult_Outcome) Enum() *EscrowResult_Outcome {
+	p := new(EscrowResult_Outcome)
+	*p = x
+	return p
+}
+
+func (x EscrowResult_Outcome) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (EscrowResult_Outcome) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_log_v1_result_proto_enumTypes[2].Descriptor()
+}
+
+func (EscrowResult_Outcome) Type() protoreflect.EnumType {
+	return &file_quorlease_log_v1_result_proto_enumTypes[2]
+}
+
+func (x EscrowResult_Outcome) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use EscrowResult_Outcome.Descriptor instead.
+func (EscrowResult_Outcome) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{1, 0}
+}
+
 type Refusal_Cause int32
 
 const (
@@ -217,11 +281,11 @@ func (x Refusal_Cause) String() string {
 }
 
 func (Refusal_Cause) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorlease_log_v1_result_proto_enumTypes[2].Descriptor()
+	return file_quorlease_log_v1_result_proto_enumTypes[3].Descriptor()
 }
 
 func (Refusal_Cause) Type() protoreflect.EnumType {
-	return &file_quorlease_log_v1_result_proto_enumTypes[2]
+	return &file_quorlease_log_v1_result_proto_enumTypes[3]
 }
 
 func (x Refusal_Cause) Number() protoreflect.EnumNumber {
@@ -230,7 +294,7 @@ func (x Refusal_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Cause.Descriptor instead.
 func (Refusal_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15, 0}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{16, 0}
 }
 
 // Result is the answer to one operation, in the order of the entry. It travels
@@ -247,6 +311,7 @@ type Result struct {
 	//	*Result_Refusal
 	//	*Result_Admitted
 	//	*Result_Feedback
+	//	*Result_Escrow
 	Kind          isResult_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -361,6 +426,15 @@ func (x *Result) GetFeedback() *FeedbackResult {
 	return nil
 }
 
+func (x *Result) GetEscrow() *EscrowResult {
+	if x != nil {
+		if x, ok := x.Kind.(*Result_Escrow); ok {
+			return x.Escrow
+		}
+	}
+	return nil
+}
+
 type isResult_Kind interface {
 	isResult_Kind()
 }
@@ -400,6 +474,10 @@ type Result_Feedback struct {
 	Feedback *FeedbackResult `protobuf:"bytes,8,opt,name=feedback,proto3,oneof"`
 }
 
+type Result_Escrow struct {
+	Escrow *EscrowResult `protobuf:"bytes,9,opt,name=escrow,proto3,oneof"`
+}
+
 func (*Result_Acquire) isResult_Kind() {}
 
 func (*Result_Lease) isResult_Kind() {}
@@ -416,6 +494,91 @@ func (*Result_Admitted) isResult_Kind() {}
 
 func (*Result_Feedback) isResult_Kind() {}
 
+func (*Result_Escrow) isResult_Kind() {}
+
+// EscrowResult answers AskEscrow. It is an answer, whatever it says.
+type EscrowResult struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Outcome EscrowResult_Outcome   `protobuf:"varint,1,opt,name=outcome,proto3,enum=quorlease.log.v1.EscrowResult_Outcome" json:"outcome,omitempty"`
+	// Tokens given. Only where granted.
+	Amount int64 `protobuf:"varint,2,opt,name=amount,proto3" json:"amount,omitempty"`
+	// Nanoseconds that they live, counted by the node from before it first sent
+	// the id. Only where granted.
+	Life int64 `protobuf:"varint,3,opt,name=life,proto3" json:"life,omitempty"`
+	// Nanoseconds after which to ask again, where the outcome is contended and that
+	// is known. 0: unknown.
+	Wait int64 `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"`
+	// This id was answered before; life is what remains.
+	Repeated      bool `protobuf:"varint,5,opt,name=repeated,proto3" json:"repeated,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EscrowResult) Reset() {
+	*x = EscrowResult{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EscrowResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EscrowResult) ProtoMessage() {}
+
+func (x *EscrowResult) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EscrowResult.ProtoReflect.Descriptor instead.
+func (*EscrowResult) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *EscrowResult) GetOutcome() EscrowResult_Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return EscrowResult_OUTCOME_UNSPECIFIED
+}
+
+func (x *EscrowResult) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *EscrowResult) GetLife() int64 {
+	if x != nil {
+		return x.Life
+	}
+	return 0
+}
+
+func (x *EscrowResult) GetWait() int64 {
+	if x != nil {
+		return x.Wait
+	}
+	return 0
+}
+
+func (x *EscrowResult) GetRepeated() bool {
+	if x != nil {
+		return x.Repeated
+	}
+	return false
+}
+
 // AdmittedResult says what a report changed, by position.
 type AdmittedResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -426,7 +589,7 @@ type AdmittedResult struct {
 
 func (x *AdmittedResult) Reset() {
 	*x = AdmittedResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -438,7 +601,7 @@ func (x *AdmittedResult) String() string {
 func (*AdmittedResult) ProtoMessage() {}
 
 func (x *AdmittedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[1]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -451,7 +614,7 @@ func (x *AdmittedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmittedResult.ProtoReflect.Descriptor instead.
 func (*AdmittedResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{1}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *AdmittedResult) GetBookings() []*Booking {
@@ -477,7 +640,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -489,7 +652,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -502,7 +665,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Booking) GetTokens() int64 {
@@ -543,7 +706,7 @@ type FeedbackResult struct {
 
 func (x *FeedbackResult) Reset() {
 	*x = FeedbackResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -555,7 +718,7 @@ func (x *FeedbackResult) String() string {
 func (*FeedbackResult) ProtoMessage() {}
 
 func (x *FeedbackResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -568,7 +731,7 @@ func (x *FeedbackResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackResult.ProtoReflect.Descriptor instead.
 func (*FeedbackResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FeedbackResult) GetSignals() []*Controlled {
@@ -594,7 +757,7 @@ type Controlled struct {
 
 func (x *Controlled) Reset() {
 	*x = Controlled{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +769,7 @@ func (x *Controlled) String() string {
 func (*Controlled) ProtoMessage() {}
 
 func (x *Controlled) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +782,7 @@ func (x *Controlled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Controlled.ProtoReflect.Descriptor instead.
 func (*Controlled) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Controlled) GetGone() bool {
@@ -658,7 +821,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -670,7 +833,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -683,7 +846,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
 }
 
 // Denial names one charge that could not be made, or one bound that was met.
@@ -704,7 +867,7 @@ type Denial struct {
 
 func (x *Denial) Reset() {
 	*x = Denial{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +879,7 @@ func (x *Denial) String() string {
 func (*Denial) ProtoMessage() {}
 
 func (x *Denial) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +892,7 @@ func (x *Denial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denial.ProtoReflect.Descriptor instead.
 func (*Denial) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Denial) GetReason() Reason {
@@ -788,7 +951,7 @@ type Remaining struct {
 
 func (x *Remaining) Reset() {
 	*x = Remaining{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -800,7 +963,7 @@ func (x *Remaining) String() string {
 func (*Remaining) ProtoMessage() {}
 
 func (x *Remaining) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -813,7 +976,7 @@ func (x *Remaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remaining.ProtoReflect.Descriptor instead.
 func (*Remaining) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Remaining) GetLimit() string {
@@ -861,14 +1024,18 @@ type AcquireResult struct {
 	// Denials of limits that do not enforce.
 	Warnings []*Denial `protobuf:"bytes,9,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	// Only where it waited, or was refused by a queue.
-	Queue         *QueueStatus `protobuf:"bytes,10,opt,name=queue,proto3" json:"queue,omitempty"`
+	Queue *QueueStatus `protobuf:"bytes,10,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Granted by a node from escrow: no entry was written.
+	Escrow bool `protobuf:"varint,11,opt,name=escrow,proto3" json:"escrow,omitempty"`
+	// The charges, by their place in the request, that escrow paid.
+	Paid          []uint32 `protobuf:"varint,12,rep,packed,name=paid,proto3" json:"paid,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *AcquireResult) Reset() {
 	*x = AcquireResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -880,7 +1047,7 @@ func (x *AcquireResult) String() string {
 func (*AcquireResult) ProtoMessage() {}
 
 func (x *AcquireResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -893,7 +1060,7 @@ func (x *AcquireResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResult.ProtoReflect.Descriptor instead.
 func (*AcquireResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *AcquireResult) GetGranted() bool {
@@ -966,6 +1133,20 @@ func (x *AcquireResult) GetQueue() *QueueStatus {
 	return nil
 }
 
+func (x *AcquireResult) GetEscrow() bool {
+	if x != nil {
+		return x.Escrow
+	}
+	return false
+}
+
+func (x *AcquireResult) GetPaid() []uint32 {
+	if x != nil {
+		return x.Paid
+	}
+	return nil
+}
+
 // QueueStatus says where an acquire waited, or would have to. The leader's queue
 // adds it; the state machine knows of none.
 type QueueStatus struct {
@@ -982,7 +1163,7 @@ type QueueStatus struct {
 
 func (x *QueueStatus) Reset() {
 	*x = QueueStatus{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -994,7 +1175,7 @@ func (x *QueueStatus) String() string {
 func (*QueueStatus) ProtoMessage() {}
 
 func (x *QueueStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1007,7 +1188,7 @@ func (x *QueueStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStatus.ProtoReflect.Descriptor instead.
 func (*QueueStatus) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *QueueStatus) GetPosition() int64 {
@@ -1046,7 +1227,7 @@ type LeaseResult struct {
 
 func (x *LeaseResult) Reset() {
 	*x = LeaseResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1058,7 +1239,7 @@ func (x *LeaseResult) String() string {
 func (*LeaseResult) ProtoMessage() {}
 
 func (x *LeaseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1071,7 +1252,7 @@ func (x *LeaseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseResult.ProtoReflect.Descriptor instead.
 func (*LeaseResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *LeaseResult) GetRepeated() bool {
@@ -1122,7 +1303,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1134,7 +1315,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1147,7 +1328,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -1217,7 +1398,7 @@ type LimitsResult struct {
 
 func (x *LimitsResult) Reset() {
 	*x = LimitsResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1410,7 @@ func (x *LimitsResult) String() string {
 func (*LimitsResult) ProtoMessage() {}
 
 func (x *LimitsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1242,7 +1423,7 @@ func (x *LimitsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsResult.ProtoReflect.Descriptor instead.
 func (*LimitsResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LimitsResult) GetRevision() uint64 {
@@ -1273,7 +1454,7 @@ type LimitChange struct {
 
 func (x *LimitChange) Reset() {
 	*x = LimitChange{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1466,7 @@ func (x *LimitChange) String() string {
 func (*LimitChange) ProtoMessage() {}
 
 func (x *LimitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1479,7 @@ func (x *LimitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitChange.ProtoReflect.Descriptor instead.
 func (*LimitChange) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LimitChange) GetName() string {
@@ -1346,7 +1527,7 @@ type AdjustResult struct {
 
 func (x *AdjustResult) Reset() {
 	*x = AdjustResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1358,7 +1539,7 @@ func (x *AdjustResult) String() string {
 func (*AdjustResult) ProtoMessage() {}
 
 func (x *AdjustResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1371,7 +1552,7 @@ func (x *AdjustResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdjustResult.ProtoReflect.Descriptor instead.
 func (*AdjustResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *AdjustResult) GetBefore() *Remaining {
@@ -1402,7 +1583,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1414,7 +1595,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1427,7 +1608,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Refusal) GetCause() Refusal_Cause {
@@ -1455,7 +1636,7 @@ var File_quorlease_log_v1_result_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\xdd\x03\n" +
+	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\x97\x04\n" +
 	"\x06Result\x12;\n" +
 	"\aacquire\x18\x01 \x01(\v2\x1f.quorlease.log.v1.AcquireResultH\x00R\aacquire\x125\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1d.quorlease.log.v1.LeaseResultH\x00R\x05lease\x128\n" +
@@ -1464,8 +1645,22 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x04done\x18\x05 \x01(\v2\x16.quorlease.log.v1.DoneH\x00R\x04done\x125\n" +
 	"\arefusal\x18\x06 \x01(\v2\x19.quorlease.log.v1.RefusalH\x00R\arefusal\x12>\n" +
 	"\badmitted\x18\a \x01(\v2 .quorlease.log.v1.AdmittedResultH\x00R\badmitted\x12>\n" +
-	"\bfeedback\x18\b \x01(\v2 .quorlease.log.v1.FeedbackResultH\x00R\bfeedbackB\x06\n" +
-	"\x04kind\"G\n" +
+	"\bfeedback\x18\b \x01(\v2 .quorlease.log.v1.FeedbackResultH\x00R\bfeedback\x128\n" +
+	"\x06escrow\x18\t \x01(\v2\x1e.quorlease.log.v1.EscrowResultH\x00R\x06escrowB\x06\n" +
+	"\x04kind\"\xb4\x02\n" +
+	"\fEscrowResult\x12@\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2&.quorlease.log.v1.EscrowResult.OutcomeR\aoutcome\x12\x16\n" +
+	"\x06amount\x18\x02 \x01(\x03R\x06amount\x12\x12\n" +
+	"\x04life\x18\x03 \x01(\x03R\x04life\x12\x12\n" +
+	"\x04wait\x18\x04 \x01(\x03R\x04wait\x12\x1a\n" +
+	"\brepeated\x18\x05 \x01(\bR\brepeated\"\x85\x01\n" +
+	"\aOutcome\x12\x17\n" +
+	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x13\n" +
+	"\x0fOUTCOME_GRANTED\x10\x01\x12\x15\n" +
+	"\x11OUTCOME_CONTENDED\x10\x02\x12\x10\n" +
+	"\fOUTCOME_NONE\x10\x03\x12\x11\n" +
+	"\rOUTCOME_ENDED\x10\x04\x12\x10\n" +
+	"\fOUTCOME_GONE\x10\x05\"G\n" +
 	"\x0eAdmittedResult\x125\n" +
 	"\bbookings\x18\x01 \x03(\v2\x19.quorlease.log.v1.BookingR\bbookings\"j\n" +
 	"\aBooking\x12\x16\n" +
@@ -1495,7 +1690,7 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x16\n" +
-	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xb3\x03\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\"\xdf\x03\n" +
 	"\rAcquireResult\x12\x18\n" +
 	"\agranted\x18\x01 \x01(\bR\agranted\x12\x1a\n" +
 	"\brepeated\x18\x02 \x01(\bR\brepeated\x12\x18\n" +
@@ -1507,7 +1702,9 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\tremaining\x18\b \x03(\v2\x1b.quorlease.log.v1.RemainingR\tremaining\x124\n" +
 	"\bwarnings\x18\t \x03(\v2\x18.quorlease.log.v1.DenialR\bwarnings\x123\n" +
 	"\x05queue\x18\n" +
-	" \x01(\v2\x1d.quorlease.log.v1.QueueStatusR\x05queue\"S\n" +
+	" \x01(\v2\x1d.quorlease.log.v1.QueueStatusR\x05queue\x12\x16\n" +
+	"\x06escrow\x18\v \x01(\bR\x06escrow\x12\x12\n" +
+	"\x04paid\x18\f \x03(\rR\x04paid\"S\n" +
 	"\vQueueStatus\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\x03R\bposition\x12\x10\n" +
 	"\x03eta\x18\x02 \x01(\x03R\x03eta\x12\x16\n" +
@@ -1591,65 +1788,69 @@ func file_quorlease_log_v1_result_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_result_proto_rawDescData
 }
 
-var file_quorlease_log_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_quorlease_log_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_quorlease_log_v1_result_proto_goTypes = []any{
-	(Reason)(0),            // 0: quorlease.log.v1.Reason
-	(LeaseState)(0),        // 1: quorlease.log.v1.LeaseState
-	(Refusal_Cause)(0),     // 2: quorlease.log.v1.Refusal.Cause
-	(*Result)(nil),         // 3: quorlease.log.v1.Result
-	(*AdmittedResult)(nil), // 4: quorlease.log.v1.AdmittedResult
-	(*Booking)(nil),        // 5: quorlease.log.v1.Booking
-	(*FeedbackResult)(nil), // 6: quorlease.log.v1.FeedbackResult
-	(*Controlled)(nil),     // 7: quorlease.log.v1.Controlled
-	(*Done)(nil),           // 8: quorlease.log.v1.Done
-	(*Denial)(nil),         // 9: quorlease.log.v1.Denial
-	(*Remaining)(nil),      // 10: quorlease.log.v1.Remaining
-	(*AcquireResult)(nil),  // 11: quorlease.log.v1.AcquireResult
-	(*QueueStatus)(nil),    // 12: quorlease.log.v1.QueueStatus
-	(*LeaseResult)(nil),    // 13: quorlease.log.v1.LeaseResult
-	(*Settlement)(nil),     // 14: quorlease.log.v1.Settlement
-	(*LimitsResult)(nil),   // 15: quorlease.log.v1.LimitsResult
-	(*LimitChange)(nil),    // 16: quorlease.log.v1.LimitChange
-	(*AdjustResult)(nil),   // 17: quorlease.log.v1.AdjustResult
-	(*Refusal)(nil),        // 18: quorlease.log.v1.Refusal
-	(*Charge)(nil),         // 19: quorlease.log.v1.Charge
-	(*Limit)(nil),          // 20: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),    // 21: quorlease.log.v1.RetryBudget
+	(Reason)(0),               // 0: quorlease.log.v1.Reason
+	(LeaseState)(0),           // 1: quorlease.log.v1.LeaseState
+	(EscrowResult_Outcome)(0), // 2: quorlease.log.v1.EscrowResult.Outcome
+	(Refusal_Cause)(0),        // 3: quorlease.log.v1.Refusal.Cause
+	(*Result)(nil),            // 4: quorlease.log.v1.Result
+	(*EscrowResult)(nil),      // 5: quorlease.log.v1.EscrowResult
+	(*AdmittedResult)(nil),    // 6: quorlease.log.v1.AdmittedResult
+	(*Booking)(nil),           // 7: quorlease.log.v1.Booking
+	(*FeedbackResult)(nil),    // 8: quorlease.log.v1.FeedbackResult
+	(*Controlled)(nil),        // 9: quorlease.log.v1.Controlled
+	(*Done)(nil),              // 10: quorlease.log.v1.Done
+	(*Denial)(nil),            // 11: quorlease.log.v1.Denial
+	(*Remaining)(nil),         // 12: quorlease.log.v1.Remaining
+	(*AcquireResult)(nil),     // 13: quorlease.log.v1.AcquireResult
+	(*QueueStatus)(nil),       // 14: quorlease.log.v1.QueueStatus
+	(*LeaseResult)(nil),       // 15: quorlease.log.v1.LeaseResult
+	(*Settlement)(nil),        // 16: quorlease.log.v1.Settlement
+	(*LimitsResult)(nil),      // 17: quorlease.log.v1.LimitsResult
+	(*LimitChange)(nil),       // 18: quorlease.log.v1.LimitChange
+	(*AdjustResult)(nil),      // 19: quorlease.log.v1.AdjustResult
+	(*Refusal)(nil),           // 20: quorlease.log.v1.Refusal
+	(*Charge)(nil),            // 21: quorlease.log.v1.Charge
+	(*Limit)(nil),             // 22: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),       // 23: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_result_proto_depIdxs = []int32{
-	11, // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
-	13, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
-	15, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
-	17, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
-	8,  // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
-	18, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
-	4,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
-	6,  // 7: quorlease.log.v1.Result.feedback:type_name -> quorlease.log.v1.FeedbackResult
-	5,  // 8: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
-	7,  // 9: quorlease.log.v1.FeedbackResult.signals:type_name -> quorlease.log.v1.Controlled
-	0,  // 10: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
-	1,  // 11: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
-	19, // 12: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
-	9,  // 13: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
-	10, // 14: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
-	9,  // 15: quorlease.log.v1.AcquireResult.warnings:type_name -> quorlease.log.v1.Denial
-	12, // 16: quorlease.log.v1.AcquireResult.queue:type_name -> quorlease.log.v1.QueueStatus
-	1,  // 17: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
-	14, // 18: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
-	16, // 19: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
-	20, // 20: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
-	20, // 21: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
-	21, // 22: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
-	21, // 23: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
-	10, // 24: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
-	10, // 25: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
-	2,  // 26: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
-	27, // [27:27] is the sub-list for method output_type
-	27, // [27:27] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	13, // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
+	15, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
+	17, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
+	19, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
+	10, // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
+	20, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
+	6,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
+	8,  // 7: quorlease.log.v1.Result.feedback:type_name -> quorlease.log.v1.FeedbackResult
+	5,  // 8: quorlease.log.v1.Result.escrow:type_name -> quorlease.log.v1.EscrowResult
+	2,  // 9: quorlease.log.v1.EscrowResult.outcome:type_name -> quorlease.log.v1.EscrowResult.Outcome
+	7,  // 10: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
+	9,  // 11: quorlease.log.v1.FeedbackResult.signals:type_name -> quorlease.log.v1.Controlled
+	0,  // 12: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
+	1,  // 13: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
+	21, // 14: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
+	11, // 15: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
+	12, // 16: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
+	11, // 17: quorlease.log.v1.AcquireResult.warnings:type_name -> quorlease.log.v1.Denial
+	14, // 18: quorlease.log.v1.AcquireResult.queue:type_name -> quorlease.log.v1.QueueStatus
+	1,  // 19: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
+	16, // 20: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
+	18, // 21: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
+	22, // 22: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
+	22, // 23: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
+	23, // 24: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
+	23, // 25: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
+	12, // 26: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
+	12, // 27: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
+	3,  // 28: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
+	29, // [29:29] is the sub-list for method output_type
+	29, // [29:29] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_result_proto_init() }
@@ -1668,14 +1869,15 @@ func file_quorlease_log_v1_result_proto_init() {
 		(*Result_Refusal)(nil),
 		(*Result_Admitted)(nil),
 		(*Result_Feedback)(nil),
+		(*Result_Escrow)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_result_proto_rawDesc), len(file_quorlease_log_v1_result_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   16,
+			NumEnums:      4,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
