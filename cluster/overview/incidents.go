@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/incident"
 )
 
 const (
@@ -27,17 +28,10 @@ type Incident struct {
 	Name string
 }
 
-// about is what an incident is about: its kind, and where it takes more than that
-// to tell it from others, the rest.
-type about struct {
-	kind                     events.Kind
-	node, client, limit, key string
-}
-
 // incidents are those that are open. They belong to whoever holds the lock around
 // them.
 type incidents struct {
-	open map[about]Incident
+	open map[incident.Subject]Incident
 	// counted are those that open has no room for, by their digest, and whether they
 	// are of a client's retries.
 	counted map[uint64]bool
@@ -46,74 +40,46 @@ type incidents struct {
 }
 
 func newIncidents() incidents {
-	return incidents{open: make(map[about]Incident), counted: make(map[uint64]bool)}
+	return incidents{open: make(map[incident.Subject]Incident), counted: make(map[uint64]bool)}
 }
 
-// subject says what an event is about, and whether an incident begins or ends with
-// it. Events that only tell do neither.
-func subject(e events.Event, client string) (which about, begins, ends bool) {
-	which = about{kind: e.Kind, node: e.Node}
-	begins, ends = e.Severity > events.Info, e.Severity <= events.Info
-	switch e.Kind {
-	case events.QuorumLost, events.DiskStalled:
-		return which, true, false
-	case events.QuorumRestored:
-		which.kind = events.QuorumLost
-		return which, false, true
-	case events.DiskLow, events.FollowerLagging:
-		return which, begins, ends
-	case events.ClientRetryWarning, events.ClientOverBudget:
-		which.client = client
-		return which, begins, ends
-	case events.LimitBlocked, events.SpendCapReached:
-		// A key is blocked once, whichever of the two says so last.
-		return about{kind: events.LimitBlocked, limit: e.Limit, key: e.Value}, true, false
-	case events.LimitCleared:
-		return about{kind: events.LimitBlocked, limit: e.Limit, key: e.Value}, false, true
-	default:
-		return which, false, false
-	}
-}
-
-func (a *about) digest() uint64 { return maphash.Comparable(seed, *a) }
-
-// ofRetries says whether it is of a client's retries.
-func (a *about) ofRetries() bool { return a.client != "" }
+func digest(of incident.Subject) uint64 { return maphash.Comparable(seed, of) }
 
 // take takes an event of a client, whose name is as it calls itself.
 func (i *incidents) take(e events.Event, client string) {
-	which, begins, ends := subject(e, client)
-	switch {
-	case ends:
+	which, turn := incident.Of(e, client)
+	switch turn {
+	case incident.Ends:
 		delete(i.open, which)
-		i.uncount(&which)
-	case begins:
+		i.uncount(which)
+	case incident.Begins:
 		if old, open := i.open[which]; open {
 			// It goes on, and is what was said last.
 			e.Time = old.Time
 		} else if len(i.open) >= detailedMax {
-			i.count(&which)
+			i.count(which)
 			return
 		}
-		i.uncount(&which)
+		i.uncount(which)
 		i.open[which] = Incident{Event: e, Name: client}
+	case incident.Tells:
 	}
 }
 
 // count counts one that there is no room for.
-func (i *incidents) count(which *about) {
-	digest := which.digest()
+func (i *incidents) count(which incident.Subject) {
+	digest := digest(which)
 	if _, there := i.counted[digest]; there || len(i.counted) >= countedMax {
 		return
 	}
-	i.counted[digest] = which.ofRetries()
-	if which.ofRetries() {
+	i.counted[digest] = which.OfClient()
+	if which.OfClient() {
 		i.ofRetries++
 	}
 }
 
-func (i *incidents) uncount(which *about) {
-	digest := which.digest()
+func (i *incidents) uncount(which incident.Subject) {
+	digest := digest(which)
 	if i.counted[digest] {
 		i.ofRetries--
 	}
@@ -123,7 +89,7 @@ func (i *incidents) uncount(which *about) {
 // forgetLimits ends what is about limits that there are no more.
 func (i *incidents) forgetLimits(known map[string]*limit) {
 	for which := range i.open {
-		if which.limit != "" && known[which.limit] == nil {
+		if which.Limit != "" && known[which.Limit] == nil {
 			delete(i.open, which)
 		}
 	}
@@ -133,7 +99,7 @@ func (i *incidents) forgetLimits(known map[string]*limit) {
 func (i *incidents) counts() (all, retries int) {
 	retries = i.ofRetries
 	for which := range i.open {
-		if which.ofRetries() {
+		if which.OfClient() {
 			retries++
 		}
 	}
@@ -158,7 +124,7 @@ func (i *incidents) shown() []Incident {
 func (i *incidents) over() map[string]time.Time {
 	since := make(map[string]time.Time)
 	for which, one := range i.open {
-		if which.kind == events.ClientOverBudget {
+		if which.Kind == events.ClientOverBudget {
 			since[one.Name] = one.Time
 		}
 	}
