@@ -48,13 +48,15 @@ type Replay struct {
 	now     int64
 	// overrides are those of limits that have some.
 	overrides map[string][]*logv1.Override
+	// escrows are what nodes were given and have not given back.
+	escrows map[string]*escrow
 }
 
 // NewReplay begins before the first entry.
 func NewReplay() *Replay {
 	return &Replay{
 		machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}},
-		overrides: map[string][]*logv1.Override{},
+		overrides: map[string][]*logv1.Override{}, escrows: map[string]*escrow{},
 	}
 }
 
@@ -105,8 +107,12 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 	switch kind := op.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		if answer := result.GetAcquire(); answer.GetGranted() && !answer.GetRepeated() {
-			r.granted(kind.Acquire.GetCharges(), answer.GetWarnings())
+			r.granted(kind.Acquire.GetCharges(), answer)
 		}
+	case *logv1.Operation_AskEscrow:
+		r.asked(kind.AskEscrow, result.GetEscrow())
+	case *logv1.Operation_ReturnEscrow:
+		r.returned(kind.ReturnEscrow)
 	case *logv1.Operation_Settle, *logv1.Operation_Release:
 		if answer := result.GetLease(); !answer.GetRepeated() {
 			r.refunded(answer.GetSettlements())
@@ -122,12 +128,16 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 	}
 }
 
-// granted debits what was granted. What only warns of a refusal took nothing.
-func (r *Replay) granted(charges []*logv1.Charge, warnings []*logv1.Denial) {
-	for _, c := range charges {
-		took := !slices.ContainsFunc(warnings, func(d *logv1.Denial) bool {
+// granted debits what was granted. What only warns of a refusal took nothing, and
+// what escrow paid was debited when it was moved.
+func (r *Replay) granted(charges []*logv1.Charge, answer *logv1.AcquireResult) {
+	for i, c := range charges {
+		took := !slices.ContainsFunc(answer.GetWarnings(), func(d *logv1.Denial) bool {
 			return d.GetLimit() == c.GetLimit() && d.GetKey() == c.GetKey() && d.GetDimension() == c.GetDimension()
 		})
+		if slices.Contains(answer.GetPaid(), uint32(i)) && r.paid(c) {
+			continue
+		}
 		if !took || r.overridden(c.GetLimit(), c.GetKey()) {
 			continue
 		}
