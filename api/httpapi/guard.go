@@ -12,24 +12,38 @@ import (
 )
 
 // guarded keeps out what a browser can be made to send: requests for another
-// page's name, and changes for another page's origin.
+// page's name, and whatever another page asks for by itself.
 func (h *handler) guarded() http.Handler {
 	origin := http.NewCrossOriginProtection()
-	origin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fail(w, fmt.Errorf("%w: %s", server.ErrOrigin, limitsfile.Quote(r.Header.Get("Origin"))))
-	}))
-	inner := origin.Handler(http.HandlerFunc(h.route))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
 		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		header.Set("Cross-Origin-Resource-Policy", "same-origin")
 		header.Set("X-Content-Type-Options", "nosniff")
-		if !h.allowed(r.Host) {
+		switch {
+		case !h.allowed(r.Host):
 			fail(w, fmt.Errorf("%w: %s", server.ErrHost, limitsfile.Quote(r.Host)))
-			return
+		case isForeign(origin, r):
+			fail(w, fmt.Errorf("%w: %s", server.ErrOrigin, limitsfile.Quote(r.Header.Get("Origin"))))
+		default:
+			h.route(w, caller(r))
 		}
-		inner.ServeHTTP(w, caller(r))
 	})
+}
+
+// isForeign says whether a page of another origin asks. What only reads is held to the
+// same as what changes something, though no such page could see the answer: it could
+// still take the places of those who watch, and learn from the time that it takes. A
+// link that somebody follows is none of the page's doing.
+func isForeign(origin *http.CrossOriginProtection, r *http.Request) bool {
+	header := r.Header
+	isRead := r.Method == http.MethodGet || r.Method == http.MethodHead
+	isLink := header.Get("Sec-Fetch-Mode") == "navigate" && header.Get("Sec-Fetch-Dest") == "document"
+	if isRead && isLink && header.Get("Origin") == "" {
+		return false
+	}
+	return origin.Check(&http.Request{Method: http.MethodPost, Header: header, Host: r.Host, URL: r.URL}) != nil
 }
 
 func allowedHosts(names []string) map[string]bool {

@@ -54,3 +54,40 @@ func TestThePageIsGuarded(t *testing.T) {
 		}
 	}
 }
+
+// A page of another origin is answered nothing, also where it only asks; whoever
+// follows a link that stands there is.
+func TestForeignOriginsReadNothing(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, test := range []struct {
+		headers map[string]string
+		want    int
+	}{
+		{nil, 200},
+		{map[string]string{"Origin": s.url}, 200},
+		{map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}, 200},
+		{map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
+		{map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
+		{map[string]string{"Origin": "http://evil.example"}, 403},
+		{map[string]string{"Origin": "null"}, 403},
+		{map[string]string{"Origin": s.url + "0"}, 403},
+		{map[string]string{"Origin": "http://evil.example", "Connection": "Upgrade", "Upgrade": "websocket"}, 403},
+		{map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "image"}, 403},
+		{map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors"}, 403},
+		{map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
+		{map[string]string{
+			"Origin": "null", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
+		}, 403},
+	} {
+		for _, path := range []string{"/", "/assets/app.js", "/v1/overview", "/v1/clients", "/metrics"} {
+			code, header, body := s.do(request{method: "GET", path: path, headers: test.headers})
+			if code != test.want {
+				t.Errorf("%s with %v: %d, want %d: %.200s", path, test.headers, code, test.want, body)
+			}
+			if got := header.Get("Cross-Origin-Resource-Policy"); got != "same-origin" {
+				t.Errorf("%s with %v: other origins may use it: %q", path, test.headers, got)
+			}
+		}
+	}
+}
