@@ -124,6 +124,467 @@ func (Severity) EnumDescriptor() ([]byte, []int) {
 	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{1}
 }
 
+type ClusterAddRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The `--id` of the node.
+	Id string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	// The peer address that it advertises, host:port.
+	Peer          string `protobuf:"bytes,2,opt,name=peer,proto3" json:"peer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterAddRequest) Reset() {
+	*x = ClusterAddRequest{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterAddRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterAddRequest) ProtoMessage() {}
+
+func (x *ClusterAddRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterAddRequest.ProtoReflect.Descriptor instead.
+func (*ClusterAddRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ClusterAddRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *ClusterAddRequest) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+type ClusterAddResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False: it was so before.
+	Changed       bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterAddResponse) Reset() {
+	*x = ClusterAddResponse{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterAddResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterAddResponse) ProtoMessage() {}
+
+func (x *ClusterAddResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterAddResponse.ProtoReflect.Descriptor instead.
+func (*ClusterAddResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ClusterAddResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+type ClusterRemoveRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterRemoveRequest) Reset() {
+	*x = ClusterRemoveRequest{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterRemoveRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterRemoveRequest) ProtoMessage() {}
+
+func (x *ClusterRemoveRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterRemoveRequest.ProtoReflect.Descriptor instead.
+func (*ClusterRemoveRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *ClusterRemoveRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type ClusterRemoveResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changed       bool                   `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterRemoveResponse) Reset() {
+	*x = ClusterRemoveResponse{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterRemoveResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterRemoveResponse) ProtoMessage() {}
+
+func (x *ClusterRemoveResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterRemoveResponse.ProtoReflect.Descriptor instead.
+func (*ClusterRemoveResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *ClusterRemoveResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+type ClusterPromoteRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterPromoteRequest) Reset() {
+	*x = ClusterPromoteRequest{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterPromoteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterPromoteRequest) ProtoMessage() {}
+
+func (x *ClusterPromoteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterPromoteRequest.ProtoReflect.Descriptor instead.
+func (*ClusterPromoteRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *ClusterPromoteRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type ClusterPromoteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changed       bool                   `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterPromoteResponse) Reset() {
+	*x = ClusterPromoteResponse{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterPromoteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterPromoteResponse) ProtoMessage() {}
+
+func (x *ClusterPromoteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterPromoteResponse.ProtoReflect.Descriptor instead.
+func (*ClusterPromoteResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *ClusterPromoteResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+type ClusterDemoteRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterDemoteRequest) Reset() {
+	*x = ClusterDemoteRequest{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterDemoteRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterDemoteRequest) ProtoMessage() {}
+
+func (x *ClusterDemoteRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterDemoteRequest.ProtoReflect.Descriptor instead.
+func (*ClusterDemoteRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *ClusterDemoteRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type ClusterDemoteResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changed       bool                   `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterDemoteResponse) Reset() {
+	*x = ClusterDemoteResponse{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterDemoteResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterDemoteResponse) ProtoMessage() {}
+
+func (x *ClusterDemoteResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterDemoteResponse.ProtoReflect.Descriptor instead.
+func (*ClusterDemoteResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *ClusterDemoteResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+type ClusterTransferLeadershipRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty: the voter that lags least.
+	Id            string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterTransferLeadershipRequest) Reset() {
+	*x = ClusterTransferLeadershipRequest{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterTransferLeadershipRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterTransferLeadershipRequest) ProtoMessage() {}
+
+func (x *ClusterTransferLeadershipRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterTransferLeadershipRequest.ProtoReflect.Descriptor instead.
+func (*ClusterTransferLeadershipRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ClusterTransferLeadershipRequest) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+type ClusterTransferLeadershipResponse struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Changed bool                   `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// Who leads now.
+	Leader        string `protobuf:"bytes,2,opt,name=leader,proto3" json:"leader,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ClusterTransferLeadershipResponse) Reset() {
+	*x = ClusterTransferLeadershipResponse{}
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ClusterTransferLeadershipResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ClusterTransferLeadershipResponse) ProtoMessage() {}
+
+func (x *ClusterTransferLeadershipResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ClusterTransferLeadershipResponse.ProtoReflect.Descriptor instead.
+func (*ClusterTransferLeadershipResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *ClusterTransferLeadershipResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+func (x *ClusterTransferLeadershipResponse) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
 type ClusterStateRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -132,7 +593,7 @@ type ClusterStateRequest struct {
 
 func (x *ClusterStateRequest) Reset() {
 	*x = ClusterStateRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -144,7 +605,7 @@ func (x *ClusterStateRequest) String() string {
 func (*ClusterStateRequest) ProtoMessage() {}
 
 func (x *ClusterStateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[0]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -157,7 +618,7 @@ func (x *ClusterStateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStateRequest.ProtoReflect.Descriptor instead.
 func (*ClusterStateRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{0}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{10}
 }
 
 type ClusterStateResponse struct {
@@ -175,7 +636,7 @@ type ClusterStateResponse struct {
 
 func (x *ClusterStateResponse) Reset() {
 	*x = ClusterStateResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -187,7 +648,7 @@ func (x *ClusterStateResponse) String() string {
 func (*ClusterStateResponse) ProtoMessage() {}
 
 func (x *ClusterStateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[1]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -200,7 +661,7 @@ func (x *ClusterStateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStateResponse.ProtoReflect.Descriptor instead.
 func (*ClusterStateResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{1}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ClusterStateResponse) GetNode() string {
@@ -232,7 +693,7 @@ type ClusterStatusRequest struct {
 
 func (x *ClusterStatusRequest) Reset() {
 	*x = ClusterStatusRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -244,7 +705,7 @@ func (x *ClusterStatusRequest) String() string {
 func (*ClusterStatusRequest) ProtoMessage() {}
 
 func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[2]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -257,7 +718,7 @@ func (x *ClusterStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatusRequest.ProtoReflect.Descriptor instead.
 func (*ClusterStatusRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{12}
 }
 
 type NodeStatus struct {
@@ -277,7 +738,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -289,7 +750,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[3]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -302,7 +763,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *NodeStatus) GetId() string {
@@ -367,7 +828,7 @@ type ClusterStatusResponse struct {
 
 func (x *ClusterStatusResponse) Reset() {
 	*x = ClusterStatusResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -379,7 +840,7 @@ func (x *ClusterStatusResponse) String() string {
 func (*ClusterStatusResponse) ProtoMessage() {}
 
 func (x *ClusterStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[4]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -392,7 +853,7 @@ func (x *ClusterStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClusterStatusResponse.ProtoReflect.Descriptor instead.
 func (*ClusterStatusResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ClusterStatusResponse) GetClusterId() string {
@@ -433,7 +894,7 @@ type ClientsListRequest struct {
 
 func (x *ClientsListRequest) Reset() {
 	*x = ClientsListRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +906,7 @@ func (x *ClientsListRequest) String() string {
 func (*ClientsListRequest) ProtoMessage() {}
 
 func (x *ClientsListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[5]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +919,7 @@ func (x *ClientsListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientsListRequest.ProtoReflect.Descriptor instead.
 func (*ClientsListRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ClientsListRequest) GetTop() uint32 {
@@ -506,7 +967,7 @@ type ClientStatus struct {
 
 func (x *ClientStatus) Reset() {
 	*x = ClientStatus{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -518,7 +979,7 @@ func (x *ClientStatus) String() string {
 func (*ClientStatus) ProtoMessage() {}
 
 func (x *ClientStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[6]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -531,7 +992,7 @@ func (x *ClientStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientStatus.ProtoReflect.Descriptor instead.
 func (*ClientStatus) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ClientStatus) GetClient() string {
@@ -657,7 +1118,7 @@ type ClientsListResponse struct {
 
 func (x *ClientsListResponse) Reset() {
 	*x = ClientsListResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +1130,7 @@ func (x *ClientsListResponse) String() string {
 func (*ClientsListResponse) ProtoMessage() {}
 
 func (x *ClientsListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[7]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +1143,7 @@ func (x *ClientsListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClientsListResponse.ProtoReflect.Descriptor instead.
 func (*ClientsListResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ClientsListResponse) GetClients() []*ClientStatus {
@@ -712,7 +1173,7 @@ type EventsWatchRequest struct {
 
 func (x *EventsWatchRequest) Reset() {
 	*x = EventsWatchRequest{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -724,7 +1185,7 @@ func (x *EventsWatchRequest) String() string {
 func (*EventsWatchRequest) ProtoMessage() {}
 
 func (x *EventsWatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[8]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -737,7 +1198,7 @@ func (x *EventsWatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsWatchRequest.ProtoReflect.Descriptor instead.
 func (*EventsWatchRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *EventsWatchRequest) GetFromIndex() uint64 {
@@ -771,7 +1232,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[9]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -783,7 +1244,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[9]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -796,7 +1257,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Event) GetIndex() uint64 {
@@ -864,7 +1325,7 @@ type EventsWatchResponse struct {
 
 func (x *EventsWatchResponse) Reset() {
 	*x = EventsWatchResponse{}
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[10]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1337,7 @@ func (x *EventsWatchResponse) String() string {
 func (*EventsWatchResponse) ProtoMessage() {}
 
 func (x *EventsWatchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_cluster_proto_msgTypes[10]
+	mi := &file_quorlease_v1_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1350,7 @@ func (x *EventsWatchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EventsWatchResponse.ProtoReflect.Descriptor instead.
 func (*EventsWatchResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_v1_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EventsWatchResponse) GetEvent() *Event {
@@ -903,7 +1364,29 @@ var File_quorlease_v1_cluster_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\n" +
-	"\x1aquorlease/v1/cluster.proto\x12\fquorlease.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19quorlease/v1/limits.proto\"\x15\n" +
+	"\x1aquorlease/v1/cluster.proto\x12\fquorlease.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19quorlease/v1/limits.proto\"7\n" +
+	"\x11ClusterAddRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04peer\x18\x02 \x01(\tR\x04peer\".\n" +
+	"\x12ClusterAddResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"&\n" +
+	"\x14ClusterRemoveRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"1\n" +
+	"\x15ClusterRemoveResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"'\n" +
+	"\x15ClusterPromoteRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"2\n" +
+	"\x16ClusterPromoteResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"&\n" +
+	"\x14ClusterDemoteRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"1\n" +
+	"\x15ClusterDemoteResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\"2\n" +
+	" ClusterTransferLeadershipRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"U\n" +
+	"!ClusterTransferLeadershipResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\x12\x16\n" +
+	"\x06leader\x18\x02 \x01(\tR\x06leader\"\x15\n" +
 	"\x13ClusterStateRequest\"c\n" +
 	"\x14ClusterStateResponse\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12#\n" +
@@ -974,10 +1457,15 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\x14SEVERITY_UNSPECIFIED\x10\x00\x12\b\n" +
 	"\x04INFO\x10\x01\x12\v\n" +
 	"\aWARNING\x10\x02\x12\f\n" +
-	"\bCRITICAL\x10\x032\xac\x01\n" +
+	"\bCRITICAL\x10\x032\xe9\x04\n" +
 	"\aCluster\x12Q\n" +
 	"\x06Status\x12\".quorlease.v1.ClusterStatusRequest\x1a#.quorlease.v1.ClusterStatusResponse\x12N\n" +
-	"\x05State\x12!.quorlease.v1.ClusterStateRequest\x1a\".quorlease.v1.ClusterStateResponse2V\n" +
+	"\x05State\x12!.quorlease.v1.ClusterStateRequest\x1a\".quorlease.v1.ClusterStateResponse\x12H\n" +
+	"\x03Add\x12\x1f.quorlease.v1.ClusterAddRequest\x1a .quorlease.v1.ClusterAddResponse\x12Q\n" +
+	"\x06Remove\x12\".quorlease.v1.ClusterRemoveRequest\x1a#.quorlease.v1.ClusterRemoveResponse\x12T\n" +
+	"\aPromote\x12#.quorlease.v1.ClusterPromoteRequest\x1a$.quorlease.v1.ClusterPromoteResponse\x12Q\n" +
+	"\x06Demote\x12\".quorlease.v1.ClusterDemoteRequest\x1a#.quorlease.v1.ClusterDemoteResponse\x12u\n" +
+	"\x12TransferLeadership\x12..quorlease.v1.ClusterTransferLeadershipRequest\x1a/.quorlease.v1.ClusterTransferLeadershipResponse2V\n" +
 	"\aClients\x12K\n" +
 	"\x04List\x12 .quorlease.v1.ClientsListRequest\x1a!.quorlease.v1.ClientsListResponse2X\n" +
 	"\x06Events\x12N\n" +
@@ -996,45 +1484,65 @@ func file_quorlease_v1_cluster_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_v1_cluster_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_quorlease_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_quorlease_v1_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_quorlease_v1_cluster_proto_goTypes = []any{
-	(Role)(0),                     // 0: quorlease.v1.Role
-	(Severity)(0),                 // 1: quorlease.v1.Severity
-	(*ClusterStateRequest)(nil),   // 2: quorlease.v1.ClusterStateRequest
-	(*ClusterStateResponse)(nil),  // 3: quorlease.v1.ClusterStateResponse
-	(*ClusterStatusRequest)(nil),  // 4: quorlease.v1.ClusterStatusRequest
-	(*NodeStatus)(nil),            // 5: quorlease.v1.NodeStatus
-	(*ClusterStatusResponse)(nil), // 6: quorlease.v1.ClusterStatusResponse
-	(*ClientsListRequest)(nil),    // 7: quorlease.v1.ClientsListRequest
-	(*ClientStatus)(nil),          // 8: quorlease.v1.ClientStatus
-	(*ClientsListResponse)(nil),   // 9: quorlease.v1.ClientsListResponse
-	(*EventsWatchRequest)(nil),    // 10: quorlease.v1.EventsWatchRequest
-	(*Event)(nil),                 // 11: quorlease.v1.Event
-	(*EventsWatchResponse)(nil),   // 12: quorlease.v1.EventsWatchResponse
-	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
-	(Mode)(0),                     // 14: quorlease.v1.Mode
-	(*timestamppb.Timestamp)(nil), // 15: google.protobuf.Timestamp
+	(Role)(0),                                 // 0: quorlease.v1.Role
+	(Severity)(0),                             // 1: quorlease.v1.Severity
+	(*ClusterAddRequest)(nil),                 // 2: quorlease.v1.ClusterAddRequest
+	(*ClusterAddResponse)(nil),                // 3: quorlease.v1.ClusterAddResponse
+	(*ClusterRemoveRequest)(nil),              // 4: quorlease.v1.ClusterRemoveRequest
+	(*ClusterRemoveResponse)(nil),             // 5: quorlease.v1.ClusterRemoveResponse
+	(*ClusterPromoteRequest)(nil),             // 6: quorlease.v1.ClusterPromoteRequest
+	(*ClusterPromoteResponse)(nil),            // 7: quorlease.v1.ClusterPromoteResponse
+	(*ClusterDemoteRequest)(nil),              // 8: quorlease.v1.ClusterDemoteRequest
+	(*ClusterDemoteResponse)(nil),             // 9: quorlease.v1.ClusterDemoteResponse
+	(*ClusterTransferLeadershipRequest)(nil),  // 10: quorlease.v1.ClusterTransferLeadershipRequest
+	(*ClusterTransferLeadershipResponse)(nil), // 11: quorlease.v1.ClusterTransferLeadershipResponse
+	(*ClusterStateRequest)(nil),               // 12: quorlease.v1.ClusterStateRequest
+	(*ClusterStateResponse)(nil),              // 13: quorlease.v1.ClusterStateResponse
+	(*ClusterStatusRequest)(nil),              // 14: quorlease.v1.ClusterStatusRequest
+	(*NodeStatus)(nil),                        // 15: quorlease.v1.NodeStatus
+	(*ClusterStatusResponse)(nil),             // 16: quorlease.v1.ClusterStatusResponse
+	(*ClientsListRequest)(nil),                // 17: quorlease.v1.ClientsListRequest
+	(*ClientStatus)(nil),                      // 18: quorlease.v1.ClientStatus
+	(*ClientsListResponse)(nil),               // 19: quorlease.v1.ClientsListResponse
+	(*EventsWatchRequest)(nil),                // 20: quorlease.v1.EventsWatchRequest
+	(*Event)(nil),                             // 21: quorlease.v1.Event
+	(*EventsWatchResponse)(nil),               // 22: quorlease.v1.EventsWatchResponse
+	(*durationpb.Duration)(nil),               // 23: google.protobuf.Duration
+	(Mode)(0),                                 // 24: quorlease.v1.Mode
+	(*timestamppb.Timestamp)(nil),             // 25: google.protobuf.Timestamp
 }
 var file_quorlease_v1_cluster_proto_depIdxs = []int32{
 	0,  // 0: quorlease.v1.NodeStatus.role:type_name -> quorlease.v1.Role
-	5,  // 1: quorlease.v1.ClusterStatusResponse.nodes:type_name -> quorlease.v1.NodeStatus
-	13, // 2: quorlease.v1.ClientStatus.frees_in:type_name -> google.protobuf.Duration
-	14, // 3: quorlease.v1.ClientStatus.mode:type_name -> quorlease.v1.Mode
-	13, // 4: quorlease.v1.ClientStatus.over_for:type_name -> google.protobuf.Duration
-	8,  // 5: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
-	15, // 6: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
+	15, // 1: quorlease.v1.ClusterStatusResponse.nodes:type_name -> quorlease.v1.NodeStatus
+	23, // 2: quorlease.v1.ClientStatus.frees_in:type_name -> google.protobuf.Duration
+	24, // 3: quorlease.v1.ClientStatus.mode:type_name -> quorlease.v1.Mode
+	23, // 4: quorlease.v1.ClientStatus.over_for:type_name -> google.protobuf.Duration
+	18, // 5: quorlease.v1.ClientsListResponse.clients:type_name -> quorlease.v1.ClientStatus
+	25, // 6: quorlease.v1.Event.time:type_name -> google.protobuf.Timestamp
 	1,  // 7: quorlease.v1.Event.severity:type_name -> quorlease.v1.Severity
-	11, // 8: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
-	4,  // 9: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
-	2,  // 10: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
-	7,  // 11: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
-	10, // 12: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
-	6,  // 13: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
-	3,  // 14: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
-	9,  // 15: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
-	12, // 16: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
+	21, // 8: quorlease.v1.EventsWatchResponse.event:type_name -> quorlease.v1.Event
+	14, // 9: quorlease.v1.Cluster.Status:input_type -> quorlease.v1.ClusterStatusRequest
+	12, // 10: quorlease.v1.Cluster.State:input_type -> quorlease.v1.ClusterStateRequest
+	2,  // 11: quorlease.v1.Cluster.Add:input_type -> quorlease.v1.ClusterAddRequest
+	4,  // 12: quorlease.v1.Cluster.Remove:input_type -> quorlease.v1.ClusterRemoveRequest
+	6,  // 13: quorlease.v1.Cluster.Promote:input_type -> quorlease.v1.ClusterPromoteRequest
+	8,  // 14: quorlease.v1.Cluster.Demote:input_type -> quorlease.v1.ClusterDemoteRequest
+	10, // 15: quorlease.v1.Cluster.TransferLeadership:input_type -> quorlease.v1.ClusterTransferLeadershipRequest
+	17, // 16: quorlease.v1.Clients.List:input_type -> quorlease.v1.ClientsListRequest
+	20, // 17: quorlease.v1.Events.Watch:input_type -> quorlease.v1.EventsWatchRequest
+	16, // 18: quorlease.v1.Cluster.Status:output_type -> quorlease.v1.ClusterStatusResponse
+	13, // 19: quorlease.v1.Cluster.State:output_type -> quorlease.v1.ClusterStateResponse
+	3,  // 20: quorlease.v1.Cluster.Add:output_type -> quorlease.v1.ClusterAddResponse
+	5,  // 21: quorlease.v1.Cluster.Remove:output_type -> quorlease.v1.ClusterRemoveResponse
+	7,  // 22: quorlease.v1.Cluster.Promote:output_type -> quorlease.v1.ClusterPromoteResponse
+	9,  // 23: quorlease.v1.Cluster.Demote:output_type -> quorlease.v1.ClusterDemoteResponse
+	11, // 24: quorlease.v1.Cluster.TransferLeadership:output_type -> quorlease.v1.ClusterTransferLeadershipResponse
+	19, // 25: quorlease.v1.Clients.List:output_type -> quorlease.v1.ClientsListResponse
+	22, // 26: quorlease.v1.Events.Watch:output_type -> quorlease.v1.EventsWatchResponse
+	18, // [18:27] is the sub-list for method output_type
+	9,  // [9:18] is the sub-list for method input_type
 	9,  // [9:9] is the sub-list for extension type_name
 	9,  // [9:9] is the sub-list for extension extendee
 	0,  // [0:9] is the sub-list for field type_name
@@ -1046,15 +1554,15 @@ func file_quorlease_v1_cluster_proto_init() {
 		return
 	}
 	file_quorlease_v1_limits_proto_init()
-	file_quorlease_v1_cluster_proto_msgTypes[6].OneofWrappers = []any{}
-	file_quorlease_v1_cluster_proto_msgTypes[8].OneofWrappers = []any{}
+	file_quorlease_v1_cluster_proto_msgTypes[16].OneofWrappers = []any{}
+	file_quorlease_v1_cluster_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_cluster_proto_rawDesc), len(file_quorlease_v1_cluster_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   11,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

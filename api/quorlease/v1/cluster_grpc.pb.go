@@ -19,21 +19,39 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Cluster_Status_FullMethodName = "/quorlease.v1.Cluster/Status"
-	Cluster_State_FullMethodName  = "/quorlease.v1.Cluster/State"
+	Cluster_Status_FullMethodName             = "/quorlease.v1.Cluster/Status"
+	Cluster_State_FullMethodName              = "/quorlease.v1.Cluster/State"
+	Cluster_Add_FullMethodName                = "/quorlease.v1.Cluster/Add"
+	Cluster_Remove_FullMethodName             = "/quorlease.v1.Cluster/Remove"
+	Cluster_Promote_FullMethodName            = "/quorlease.v1.Cluster/Promote"
+	Cluster_Demote_FullMethodName             = "/quorlease.v1.Cluster/Demote"
+	Cluster_TransferLeadership_FullMethodName = "/quorlease.v1.Cluster/TransferLeadership"
 )
 
 // ClusterClient is the client API for Cluster service.
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// Cluster shows the members.
+// Cluster shows the members and changes who they are. A change is made by the
+// leader, whichever node is asked, one at a time; repeating one is harmless.
 type ClusterClient interface {
 	// Status is answered by any node from what it sees, without a quorum.
 	Status(ctx context.Context, in *ClusterStatusRequest, opts ...grpc.CallOption) (*ClusterStatusResponse, error)
 	// State is the digest of the replica of the node that is asked. Nodes that
 	// have applied the same entries have the same digest (G9).
 	State(ctx context.Context, in *ClusterStateRequest, opts ...grpc.CallOption) (*ClusterStateResponse, error)
+	// Add makes a node that waits to join a learner, or gives a member another
+	// address.
+	Add(ctx context.Context, in *ClusterAddRequest, opts ...grpc.CallOption) (*ClusterAddResponse, error)
+	// Remove takes a member out. It stops and stays out; the leader hands over
+	// first.
+	Remove(ctx context.Context, in *ClusterRemoveRequest, opts ...grpc.CallOption) (*ClusterRemoveResponse, error)
+	// Promote gives a learner a vote, if it has caught up and stayed so.
+	Promote(ctx context.Context, in *ClusterPromoteRequest, opts ...grpc.CallOption) (*ClusterPromoteResponse, error)
+	// Demote makes a learner of a voter; the leader hands over first.
+	Demote(ctx context.Context, in *ClusterDemoteRequest, opts ...grpc.CallOption) (*ClusterDemoteResponse, error)
+	// TransferLeadership makes another voter the leader.
+	TransferLeadership(ctx context.Context, in *ClusterTransferLeadershipRequest, opts ...grpc.CallOption) (*ClusterTransferLeadershipResponse, error)
 }
 
 type clusterClient struct {
@@ -64,17 +82,80 @@ func (c *clusterClient) State(ctx context.Context, in *ClusterStateRequest, opts
 	return out, nil
 }
 
+func (c *clusterClient) Add(ctx context.Context, in *ClusterAddRequest, opts ...grpc.CallOption) (*ClusterAddResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterAddResponse)
+	err := c.cc.Invoke(ctx, Cluster_Add_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) Remove(ctx context.Context, in *ClusterRemoveRequest, opts ...grpc.CallOption) (*ClusterRemoveResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterRemoveResponse)
+	err := c.cc.Invoke(ctx, Cluster_Remove_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) Promote(ctx context.Context, in *ClusterPromoteRequest, opts ...grpc.CallOption) (*ClusterPromoteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterPromoteResponse)
+	err := c.cc.Invoke(ctx, Cluster_Promote_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) Demote(ctx context.Context, in *ClusterDemoteRequest, opts ...grpc.CallOption) (*ClusterDemoteResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterDemoteResponse)
+	err := c.cc.Invoke(ctx, Cluster_Demote_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *clusterClient) TransferLeadership(ctx context.Context, in *ClusterTransferLeadershipRequest, opts ...grpc.CallOption) (*ClusterTransferLeadershipResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ClusterTransferLeadershipResponse)
+	err := c.cc.Invoke(ctx, Cluster_TransferLeadership_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ClusterServer is the server API for Cluster service.
 // All implementations must embed UnimplementedClusterServer
 // for forward compatibility.
 //
-// Cluster shows the members.
+// Cluster shows the members and changes who they are. A change is made by the
+// leader, whichever node is asked, one at a time; repeating one is harmless.
 type ClusterServer interface {
 	// Status is answered by any node from what it sees, without a quorum.
 	Status(context.Context, *ClusterStatusRequest) (*ClusterStatusResponse, error)
 	// State is the digest of the replica of the node that is asked. Nodes that
 	// have applied the same entries have the same digest (G9).
 	State(context.Context, *ClusterStateRequest) (*ClusterStateResponse, error)
+	// Add makes a node that waits to join a learner, or gives a member another
+	// address.
+	Add(context.Context, *ClusterAddRequest) (*ClusterAddResponse, error)
+	// Remove takes a member out. It stops and stays out; the leader hands over
+	// first.
+	Remove(context.Context, *ClusterRemoveRequest) (*ClusterRemoveResponse, error)
+	// Promote gives a learner a vote, if it has caught up and stayed so.
+	Promote(context.Context, *ClusterPromoteRequest) (*ClusterPromoteResponse, error)
+	// Demote makes a learner of a voter; the leader hands over first.
+	Demote(context.Context, *ClusterDemoteRequest) (*ClusterDemoteResponse, error)
+	// TransferLeadership makes another voter the leader.
+	TransferLeadership(context.Context, *ClusterTransferLeadershipRequest) (*ClusterTransferLeadershipResponse, error)
 	mustEmbedUnimplementedClusterServer()
 }
 
@@ -90,6 +171,21 @@ func (UnimplementedClusterServer) Status(context.Context, *ClusterStatusRequest)
 }
 func (UnimplementedClusterServer) State(context.Context, *ClusterStateRequest) (*ClusterStateResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method State not implemented")
+}
+func (UnimplementedClusterServer) Add(context.Context, *ClusterAddRequest) (*ClusterAddResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Add not implemented")
+}
+func (UnimplementedClusterServer) Remove(context.Context, *ClusterRemoveRequest) (*ClusterRemoveResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Remove not implemented")
+}
+func (UnimplementedClusterServer) Promote(context.Context, *ClusterPromoteRequest) (*ClusterPromoteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Promote not implemented")
+}
+func (UnimplementedClusterServer) Demote(context.Context, *ClusterDemoteRequest) (*ClusterDemoteResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Demote not implemented")
+}
+func (UnimplementedClusterServer) TransferLeadership(context.Context, *ClusterTransferLeadershipRequest) (*ClusterTransferLeadershipResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method TransferLeadership not implemented")
 }
 func (UnimplementedClusterServer) mustEmbedUnimplementedClusterServer() {}
 func (UnimplementedClusterServer) testEmbeddedByValue()                 {}
@@ -148,6 +244,96 @@ func _Cluster_State_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Cluster_Add_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterAddRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Add(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Add_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Add(ctx, req.(*ClusterAddRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_Remove_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterRemoveRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Remove(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Remove_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Remove(ctx, req.(*ClusterRemoveRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_Promote_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterPromoteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Promote(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Promote_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Promote(ctx, req.(*ClusterPromoteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_Demote_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterDemoteRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).Demote(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_Demote_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).Demote(ctx, req.(*ClusterDemoteRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Cluster_TransferLeadership_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ClusterTransferLeadershipRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ClusterServer).TransferLeadership(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Cluster_TransferLeadership_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ClusterServer).TransferLeadership(ctx, req.(*ClusterTransferLeadershipRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Cluster_ServiceDesc is the grpc.ServiceDesc for Cluster service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -162,6 +348,26 @@ var Cluster_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "State",
 			Handler:    _Cluster_State_Handler,
+		},
+		{
+			MethodName: "Add",
+			Handler:    _Cluster_Add_Handler,
+		},
+		{
+			MethodName: "Remove",
+			Handler:    _Cluster_Remove_Handler,
+		},
+		{
+			MethodName: "Promote",
+			Handler:    _Cluster_Promote_Handler,
+		},
+		{
+			MethodName: "Demote",
+			Handler:    _Cluster_Demote_Handler,
+		},
+		{
+			MethodName: "TransferLeadership",
+			Handler:    _Cluster_TransferLeadership_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

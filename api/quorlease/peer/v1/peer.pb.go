@@ -24,6 +24,123 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+type ChangeRequest_Verb int32
+
+const (
+	ChangeRequest_VERB_UNSPECIFIED ChangeRequest_Verb = 0
+	ChangeRequest_VERB_ADD         ChangeRequest_Verb = 1
+	ChangeRequest_VERB_REMOVE      ChangeRequest_Verb = 2
+	ChangeRequest_VERB_PROMOTE     ChangeRequest_Verb = 3
+	ChangeRequest_VERB_DEMOTE      ChangeRequest_Verb = 4
+	ChangeRequest_VERB_TRANSFER    ChangeRequest_Verb = 5
+)
+
+// Enum value maps for ChangeRequest_Verb.
+var (
+	ChangeRequest_Verb_name = map[int32]string{
+		0: "VERB_UNSPECIFIED",
+		1: "VERB_ADD",
+		2: "VERB_REMOVE",
+		3: "VERB_PROMOTE",
+		4: "VERB_DEMOTE",
+		5: "VERB_TRANSFER",
+	}
+	ChangeRequest_Verb_value = map[string]int32{
+		"VERB_UNSPECIFIED": 0,
+		"VERB_ADD":         1,
+		"VERB_REMOVE":      2,
+		"VERB_PROMOTE":     3,
+		"VERB_DEMOTE":      4,
+		"VERB_TRANSFER":    5,
+	}
+)
+
+func (x ChangeRequest_Verb) Enum() *ChangeRequest_Verb {
+	p := new(ChangeRequest_Verb)
+	*p = x
+	return p
+}
+
+func (x ChangeRequest_Verb) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeRequest_Verb) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_peer_v1_peer_proto_enumTypes[0].Descriptor()
+}
+
+func (ChangeRequest_Verb) Type() protoreflect.EnumType {
+	return &file_quorlease_peer_v1_peer_proto_enumTypes[0]
+}
+
+func (x ChangeRequest_Verb) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeRequest_Verb.Descriptor instead.
+func (ChangeRequest_Verb) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{0, 0}
+}
+
+type ChangeResponse_Cause int32
+
+const (
+	ChangeResponse_CAUSE_UNSPECIFIED ChangeResponse_Cause = 0
+	// There is no such member.
+	ChangeResponse_CAUSE_UNKNOWN ChangeResponse_Cause = 1
+	// Waiting helps.
+	ChangeResponse_CAUSE_NOT_READY ChangeResponse_Cause = 2
+	// Another change is under way.
+	ChangeResponse_CAUSE_BUSY ChangeResponse_Cause = 3
+	// The cluster would be worse off, or it makes no sense.
+	ChangeResponse_CAUSE_REFUSED ChangeResponse_Cause = 4
+)
+
+// Enum value maps for ChangeResponse_Cause.
+var (
+	ChangeResponse_Cause_name = map[int32]string{
+		0: "CAUSE_UNSPECIFIED",
+		1: "CAUSE_UNKNOWN",
+		2: "CAUSE_NOT_READY",
+		3: "CAUSE_BUSY",
+		4: "CAUSE_REFUSED",
+	}
+	ChangeResponse_Cause_value = map[string]int32{
+		"CAUSE_UNSPECIFIED": 0,
+		"CAUSE_UNKNOWN":     1,
+		"CAUSE_NOT_READY":   2,
+		"CAUSE_BUSY":        3,
+		"CAUSE_REFUSED":     4,
+	}
+)
+
+func (x ChangeResponse_Cause) Enum() *ChangeResponse_Cause {
+	p := new(ChangeResponse_Cause)
+	*p = x
+	return p
+}
+
+func (x ChangeResponse_Cause) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ChangeResponse_Cause) Descriptor() protoreflect.EnumDescriptor {
+	return file_quorlease_peer_v1_peer_proto_enumTypes[1].Descriptor()
+}
+
+func (ChangeResponse_Cause) Type() protoreflect.EnumType {
+	return &file_quorlease_peer_v1_peer_proto_enumTypes[1]
+}
+
+func (x ChangeResponse_Cause) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ChangeResponse_Cause.Descriptor instead.
+func (ChangeResponse_Cause) EnumDescriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{1, 0}
+}
+
 type Failure_Kind int32
 
 const (
@@ -80,11 +197,11 @@ func (x Failure_Kind) String() string {
 }
 
 func (Failure_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_quorlease_peer_v1_peer_proto_enumTypes[0].Descriptor()
+	return file_quorlease_peer_v1_peer_proto_enumTypes[2].Descriptor()
 }
 
 func (Failure_Kind) Type() protoreflect.EnumType {
-	return &file_quorlease_peer_v1_peer_proto_enumTypes[0]
+	return &file_quorlease_peer_v1_peer_proto_enumTypes[2]
 }
 
 func (x Failure_Kind) Number() protoreflect.EnumNumber {
@@ -93,7 +210,149 @@ func (x Failure_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Failure_Kind.Descriptor instead.
 func (Failure_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{10, 0}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{12, 0}
+}
+
+type ChangeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Verb  ChangeRequest_Verb     `protobuf:"varint,1,opt,name=verb,proto3,enum=quorlease.peer.v1.ChangeRequest_Verb" json:"verb,omitempty"`
+	// The node's name without incarnation. Empty for VERB_TRANSFER: any.
+	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Where it is, for VERB_ADD.
+	Peer          string `protobuf:"bytes,3,opt,name=peer,proto3" json:"peer,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeRequest) Reset() {
+	*x = ChangeRequest{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[0]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeRequest) ProtoMessage() {}
+
+func (x *ChangeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[0]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeRequest.ProtoReflect.Descriptor instead.
+func (*ChangeRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+}
+
+func (x *ChangeRequest) GetVerb() ChangeRequest_Verb {
+	if x != nil {
+		return x.Verb
+	}
+	return ChangeRequest_VERB_UNSPECIFIED
+}
+
+func (x *ChangeRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ChangeRequest) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+type ChangeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// False without a cause or a failure: it was so before.
+	Changed bool `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	// The leadership was given away first: ask the new leader.
+	Moved bool                 `protobuf:"varint,2,opt,name=moved,proto3" json:"moved,omitempty"`
+	Cause ChangeResponse_Cause `protobuf:"varint,3,opt,name=cause,proto3,enum=quorlease.peer.v1.ChangeResponse_Cause" json:"cause,omitempty"`
+	// Why, with the figures.
+	Reason string `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Set instead where nobody decided.
+	Failure       *Failure `protobuf:"bytes,5,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ChangeResponse) Reset() {
+	*x = ChangeResponse{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ChangeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ChangeResponse) ProtoMessage() {}
+
+func (x *ChangeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ChangeResponse.ProtoReflect.Descriptor instead.
+func (*ChangeResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ChangeResponse) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
+func (x *ChangeResponse) GetMoved() bool {
+	if x != nil {
+		return x.Moved
+	}
+	return false
+}
+
+func (x *ChangeResponse) GetCause() ChangeResponse_Cause {
+	if x != nil {
+		return x.Cause
+	}
+	return ChangeResponse_CAUSE_UNSPECIFIED
+}
+
+func (x *ChangeResponse) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *ChangeResponse) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
 }
 
 type ProbeRequest struct {
@@ -106,7 +365,7 @@ type ProbeRequest struct {
 
 func (x *ProbeRequest) Reset() {
 	*x = ProbeRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[0]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -118,7 +377,7 @@ func (x *ProbeRequest) String() string {
 func (*ProbeRequest) ProtoMessage() {}
 
 func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[0]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -131,7 +390,7 @@ func (x *ProbeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeRequest.ProtoReflect.Descriptor instead.
 func (*ProbeRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{0}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *ProbeRequest) GetFrom() *PeerInfo {
@@ -150,7 +409,7 @@ type ProbeResponse struct {
 
 func (x *ProbeResponse) Reset() {
 	*x = ProbeResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -162,7 +421,7 @@ func (x *ProbeResponse) String() string {
 func (*ProbeResponse) ProtoMessage() {}
 
 func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[1]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -175,7 +434,7 @@ func (x *ProbeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProbeResponse.ProtoReflect.Descriptor instead.
 func (*ProbeResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{1}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *ProbeResponse) GetSelf() *PeerInfo {
@@ -218,7 +477,7 @@ type PeerInfo struct {
 
 func (x *PeerInfo) Reset() {
 	*x = PeerInfo{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -230,7 +489,7 @@ func (x *PeerInfo) String() string {
 func (*PeerInfo) ProtoMessage() {}
 
 func (x *PeerInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[2]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -243,7 +502,7 @@ func (x *PeerInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInfo.ProtoReflect.Descriptor instead.
 func (*PeerInfo) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PeerInfo) GetRaftId() string {
@@ -369,7 +628,7 @@ type PromiseRequest struct {
 
 func (x *PromiseRequest) Reset() {
 	*x = PromiseRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -381,7 +640,7 @@ func (x *PromiseRequest) String() string {
 func (*PromiseRequest) ProtoMessage() {}
 
 func (x *PromiseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[3]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -394,7 +653,7 @@ func (x *PromiseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromiseRequest.ProtoReflect.Descriptor instead.
 func (*PromiseRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *PromiseRequest) GetClusterId() string {
@@ -421,7 +680,7 @@ type Member struct {
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -433,7 +692,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[4]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -446,7 +705,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Member) GetRaftId() string {
@@ -474,7 +733,7 @@ type PromiseResponse struct {
 
 func (x *PromiseResponse) Reset() {
 	*x = PromiseResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -486,7 +745,7 @@ func (x *PromiseResponse) String() string {
 func (*PromiseResponse) ProtoMessage() {}
 
 func (x *PromiseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[5]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -499,7 +758,7 @@ func (x *PromiseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PromiseResponse.ProtoReflect.Descriptor instead.
 func (*PromiseResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PromiseResponse) GetAccepted() bool {
@@ -525,7 +784,7 @@ type ForwardRequest struct {
 
 func (x *ForwardRequest) Reset() {
 	*x = ForwardRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -537,7 +796,7 @@ func (x *ForwardRequest) String() string {
 func (*ForwardRequest) ProtoMessage() {}
 
 func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[6]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -550,7 +809,7 @@ func (x *ForwardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardRequest.ProtoReflect.Descriptor instead.
 func (*ForwardRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *ForwardRequest) GetItems() []*ForwardItem {
@@ -578,7 +837,7 @@ type ForwardItem struct {
 
 func (x *ForwardItem) Reset() {
 	*x = ForwardItem{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -590,7 +849,7 @@ func (x *ForwardItem) String() string {
 func (*ForwardItem) ProtoMessage() {}
 
 func (x *ForwardItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[7]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -603,7 +862,7 @@ func (x *ForwardItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardItem.ProtoReflect.Descriptor instead.
 func (*ForwardItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ForwardItem) GetSeq() uint64 {
@@ -657,7 +916,7 @@ type ForwardResponse struct {
 
 func (x *ForwardResponse) Reset() {
 	*x = ForwardResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -669,7 +928,7 @@ func (x *ForwardResponse) String() string {
 func (*ForwardResponse) ProtoMessage() {}
 
 func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[8]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -682,7 +941,7 @@ func (x *ForwardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardResponse.ProtoReflect.Descriptor instead.
 func (*ForwardResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ForwardResponse) GetAnswers() []*ForwardAnswer {
@@ -704,7 +963,7 @@ type ForwardAnswer struct {
 
 func (x *ForwardAnswer) Reset() {
 	*x = ForwardAnswer{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -716,7 +975,7 @@ func (x *ForwardAnswer) String() string {
 func (*ForwardAnswer) ProtoMessage() {}
 
 func (x *ForwardAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[9]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -729,7 +988,7 @@ func (x *ForwardAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForwardAnswer.ProtoReflect.Descriptor instead.
 func (*ForwardAnswer) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ForwardAnswer) GetSeq() uint64 {
@@ -766,7 +1025,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +1037,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[10]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +1050,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetKind() Failure_Kind {
@@ -819,7 +1078,7 @@ type QueuesRequest struct {
 
 func (x *QueuesRequest) Reset() {
 	*x = QueuesRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -831,7 +1090,7 @@ func (x *QueuesRequest) String() string {
 func (*QueuesRequest) ProtoMessage() {}
 
 func (x *QueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[11]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -844,7 +1103,7 @@ func (x *QueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuesRequest.ProtoReflect.Descriptor instead.
 func (*QueuesRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *QueuesRequest) GetLimit() string {
@@ -871,7 +1130,7 @@ type QueuesResponse struct {
 
 func (x *QueuesResponse) Reset() {
 	*x = QueuesResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -883,7 +1142,7 @@ func (x *QueuesResponse) String() string {
 func (*QueuesResponse) ProtoMessage() {}
 
 func (x *QueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[12]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -896,7 +1155,7 @@ func (x *QueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueuesResponse.ProtoReflect.Descriptor instead.
 func (*QueuesResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *QueuesResponse) GetClasses() []*QueueClass {
@@ -927,7 +1186,7 @@ type QueueClass struct {
 
 func (x *QueueClass) Reset() {
 	*x = QueueClass{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -939,7 +1198,7 @@ func (x *QueueClass) String() string {
 func (*QueueClass) ProtoMessage() {}
 
 func (x *QueueClass) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[13]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -952,7 +1211,7 @@ func (x *QueueClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueClass.ProtoReflect.Descriptor instead.
 func (*QueueClass) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *QueueClass) GetClass() string {
@@ -1022,7 +1281,7 @@ type QueueClient struct {
 
 func (x *QueueClient) Reset() {
 	*x = QueueClient{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1293,7 @@ func (x *QueueClient) String() string {
 func (*QueueClient) ProtoMessage() {}
 
 func (x *QueueClient) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[14]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1306,7 @@ func (x *QueueClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueClient.ProtoReflect.Descriptor instead.
 func (*QueueClient) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *QueueClient) GetClient() string {
@@ -1083,7 +1342,7 @@ type UsageRequest struct {
 
 func (x *UsageRequest) Reset() {
 	*x = UsageRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1354,7 @@ func (x *UsageRequest) String() string {
 func (*UsageRequest) ProtoMessage() {}
 
 func (x *UsageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[15]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1367,7 @@ func (x *UsageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRequest.ProtoReflect.Descriptor instead.
 func (*UsageRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *UsageRequest) GetBy() string {
@@ -1134,7 +1393,7 @@ type UsageResponse struct {
 
 func (x *UsageResponse) Reset() {
 	*x = UsageResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1146,7 +1405,7 @@ func (x *UsageResponse) String() string {
 func (*UsageResponse) ProtoMessage() {}
 
 func (x *UsageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[16]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1159,7 +1418,7 @@ func (x *UsageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageResponse.ProtoReflect.Descriptor instead.
 func (*UsageResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *UsageResponse) GetRows() []*UsageRow {
@@ -1188,7 +1447,7 @@ type UsageRow struct {
 
 func (x *UsageRow) Reset() {
 	*x = UsageRow{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1200,7 +1459,7 @@ func (x *UsageRow) String() string {
 func (*UsageRow) ProtoMessage() {}
 
 func (x *UsageRow) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[17]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1213,7 +1472,7 @@ func (x *UsageRow) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageRow.ProtoReflect.Descriptor instead.
 func (*UsageRow) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UsageRow) GetName() string {
@@ -1280,7 +1539,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1551,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[18]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1564,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{20}
 }
 
 type ReadIndexResponse struct {
@@ -1318,7 +1577,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1330,7 +1589,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[19]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,7 +1602,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -1364,7 +1623,31 @@ var File_quorlease_peer_v1_peer_proto protoreflect.FileDescriptor
 
 const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquorlease/peer/v1/peer.proto\x12\x11quorlease.peer.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1dquorlease/log/v1/result.proto\"?\n" +
+	"\x1cquorlease/peer/v1/peer.proto\x12\x11quorlease.peer.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1dquorlease/log/v1/result.proto\"\xe5\x01\n" +
+	"\rChangeRequest\x129\n" +
+	"\x04verb\x18\x01 \x01(\x0e2%.quorlease.peer.v1.ChangeRequest.VerbR\x04verb\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
+	"\x04peer\x18\x03 \x01(\tR\x04peer\"q\n" +
+	"\x04Verb\x12\x14\n" +
+	"\x10VERB_UNSPECIFIED\x10\x00\x12\f\n" +
+	"\bVERB_ADD\x10\x01\x12\x0f\n" +
+	"\vVERB_REMOVE\x10\x02\x12\x10\n" +
+	"\fVERB_PROMOTE\x10\x03\x12\x0f\n" +
+	"\vVERB_DEMOTE\x10\x04\x12\x11\n" +
+	"\rVERB_TRANSFER\x10\x05\"\xb8\x02\n" +
+	"\x0eChangeResponse\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achanged\x12\x14\n" +
+	"\x05moved\x18\x02 \x01(\bR\x05moved\x12=\n" +
+	"\x05cause\x18\x03 \x01(\x0e2'.quorlease.peer.v1.ChangeResponse.CauseR\x05cause\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\tR\x06reason\x124\n" +
+	"\afailure\x18\x05 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure\"i\n" +
+	"\x05Cause\x12\x15\n" +
+	"\x11CAUSE_UNSPECIFIED\x10\x00\x12\x11\n" +
+	"\rCAUSE_UNKNOWN\x10\x01\x12\x13\n" +
+	"\x0fCAUSE_NOT_READY\x10\x02\x12\x0e\n" +
+	"\n" +
+	"CAUSE_BUSY\x10\x03\x12\x11\n" +
+	"\rCAUSE_REFUSED\x10\x04\"?\n" +
 	"\fProbeRequest\x12/\n" +
 	"\x04from\x18\x01 \x01(\v2\x1b.quorlease.peer.v1.PeerInfoR\x04from\"@\n" +
 	"\rProbeResponse\x12/\n" +
@@ -1467,14 +1750,15 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\x10ReadIndexRequest\"_\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
-	"\afailure\x18\x02 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure2\xed\x03\n" +
+	"\afailure\x18\x02 \x01(\v2\x1a.quorlease.peer.v1.FailureR\afailure2\xbc\x04\n" +
 	"\x04Peer\x12J\n" +
 	"\x05Probe\x12\x1f.quorlease.peer.v1.ProbeRequest\x1a .quorlease.peer.v1.ProbeResponse\x12P\n" +
 	"\aPromise\x12!.quorlease.peer.v1.PromiseRequest\x1a\".quorlease.peer.v1.PromiseResponse\x12T\n" +
 	"\aForward\x12!.quorlease.peer.v1.ForwardRequest\x1a\".quorlease.peer.v1.ForwardResponse(\x010\x01\x12V\n" +
 	"\tReadIndex\x12#.quorlease.peer.v1.ReadIndexRequest\x1a$.quorlease.peer.v1.ReadIndexResponse\x12M\n" +
 	"\x06Queues\x12 .quorlease.peer.v1.QueuesRequest\x1a!.quorlease.peer.v1.QueuesResponse\x12J\n" +
-	"\x05Usage\x12\x1f.quorlease.peer.v1.UsageRequest\x1a .quorlease.peer.v1.UsageResponseB=Z;github.com/quorlease/quorlease/api/quorlease/peer/v1;peerv1b\x06proto3"
+	"\x05Usage\x12\x1f.quorlease.peer.v1.UsageRequest\x1a .quorlease.peer.v1.UsageResponse\x12M\n" +
+	"\x06Change\x12 .quorlease.peer.v1.ChangeRequest\x1a!.quorlease.peer.v1.ChangeResponseB=Z;github.com/quorlease/quorlease/api/quorlease/peer/v1;peerv1b\x06proto3"
 
 var (
 	file_quorlease_peer_v1_peer_proto_rawDescOnce sync.Once
@@ -1488,66 +1772,75 @@ func file_quorlease_peer_v1_peer_proto_rawDescGZIP() []byte {
 	return file_quorlease_peer_v1_peer_proto_rawDescData
 }
 
-var file_quorlease_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
+var file_quorlease_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
+var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
 var file_quorlease_peer_v1_peer_proto_goTypes = []any{
-	(Failure_Kind)(0),         // 0: quorlease.peer.v1.Failure.Kind
-	(*ProbeRequest)(nil),      // 1: quorlease.peer.v1.ProbeRequest
-	(*ProbeResponse)(nil),     // 2: quorlease.peer.v1.ProbeResponse
-	(*PeerInfo)(nil),          // 3: quorlease.peer.v1.PeerInfo
-	(*PromiseRequest)(nil),    // 4: quorlease.peer.v1.PromiseRequest
-	(*Member)(nil),            // 5: quorlease.peer.v1.Member
-	(*PromiseResponse)(nil),   // 6: quorlease.peer.v1.PromiseResponse
-	(*ForwardRequest)(nil),    // 7: quorlease.peer.v1.ForwardRequest
-	(*ForwardItem)(nil),       // 8: quorlease.peer.v1.ForwardItem
-	(*ForwardResponse)(nil),   // 9: quorlease.peer.v1.ForwardResponse
-	(*ForwardAnswer)(nil),     // 10: quorlease.peer.v1.ForwardAnswer
-	(*Failure)(nil),           // 11: quorlease.peer.v1.Failure
-	(*QueuesRequest)(nil),     // 12: quorlease.peer.v1.QueuesRequest
-	(*QueuesResponse)(nil),    // 13: quorlease.peer.v1.QueuesResponse
-	(*QueueClass)(nil),        // 14: quorlease.peer.v1.QueueClass
-	(*QueueClient)(nil),       // 15: quorlease.peer.v1.QueueClient
-	(*UsageRequest)(nil),      // 16: quorlease.peer.v1.UsageRequest
-	(*UsageResponse)(nil),     // 17: quorlease.peer.v1.UsageResponse
-	(*UsageRow)(nil),          // 18: quorlease.peer.v1.UsageRow
-	(*ReadIndexRequest)(nil),  // 19: quorlease.peer.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil), // 20: quorlease.peer.v1.ReadIndexResponse
-	nil,                       // 21: quorlease.peer.v1.QueueClass.TokensEntry
-	(*v1.Operation)(nil),      // 22: quorlease.log.v1.Operation
-	(*v1.Result)(nil),         // 23: quorlease.log.v1.Result
+	(ChangeRequest_Verb)(0),   // 0: quorlease.peer.v1.ChangeRequest.Verb
+	(ChangeResponse_Cause)(0), // 1: quorlease.peer.v1.ChangeResponse.Cause
+	(Failure_Kind)(0),         // 2: quorlease.peer.v1.Failure.Kind
+	(*ChangeRequest)(nil),     // 3: quorlease.peer.v1.ChangeRequest
+	(*ChangeResponse)(nil),    // 4: quorlease.peer.v1.ChangeResponse
+	(*ProbeRequest)(nil),      // 5: quorlease.peer.v1.ProbeRequest
+	(*ProbeResponse)(nil),     // 6: quorlease.peer.v1.ProbeResponse
+	(*PeerInfo)(nil),          // 7: quorlease.peer.v1.PeerInfo
+	(*PromiseRequest)(nil),    // 8: quorlease.peer.v1.PromiseRequest
+	(*Member)(nil),            // 9: quorlease.peer.v1.Member
+	(*PromiseResponse)(nil),   // 10: quorlease.peer.v1.PromiseResponse
+	(*ForwardRequest)(nil),    // 11: quorlease.peer.v1.ForwardRequest
+	(*ForwardItem)(nil),       // 12: quorlease.peer.v1.ForwardItem
+	(*ForwardResponse)(nil),   // 13: quorlease.peer.v1.ForwardResponse
+	(*ForwardAnswer)(nil),     // 14: quorlease.peer.v1.ForwardAnswer
+	(*Failure)(nil),           // 15: quorlease.peer.v1.Failure
+	(*QueuesRequest)(nil),     // 16: quorlease.peer.v1.QueuesRequest
+	(*QueuesResponse)(nil),    // 17: quorlease.peer.v1.QueuesResponse
+	(*QueueClass)(nil),        // 18: quorlease.peer.v1.QueueClass
+	(*QueueClient)(nil),       // 19: quorlease.peer.v1.QueueClient
+	(*UsageRequest)(nil),      // 20: quorlease.peer.v1.UsageRequest
+	(*UsageResponse)(nil),     // 21: quorlease.peer.v1.UsageResponse
+	(*UsageRow)(nil),          // 22: quorlease.peer.v1.UsageRow
+	(*ReadIndexRequest)(nil),  // 23: quorlease.peer.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil), // 24: quorlease.peer.v1.ReadIndexResponse
+	nil,                       // 25: quorlease.peer.v1.QueueClass.TokensEntry
+	(*v1.Operation)(nil),      // 26: quorlease.log.v1.Operation
+	(*v1.Result)(nil),         // 27: quorlease.log.v1.Result
 }
 var file_quorlease_peer_v1_peer_proto_depIdxs = []int32{
-	3,  // 0: quorlease.peer.v1.ProbeRequest.from:type_name -> quorlease.peer.v1.PeerInfo
-	3,  // 1: quorlease.peer.v1.ProbeResponse.self:type_name -> quorlease.peer.v1.PeerInfo
-	5,  // 2: quorlease.peer.v1.PromiseRequest.members:type_name -> quorlease.peer.v1.Member
-	8,  // 3: quorlease.peer.v1.ForwardRequest.items:type_name -> quorlease.peer.v1.ForwardItem
-	22, // 4: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
-	10, // 5: quorlease.peer.v1.ForwardResponse.answers:type_name -> quorlease.peer.v1.ForwardAnswer
-	23, // 6: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
-	11, // 7: quorlease.peer.v1.ForwardAnswer.failure:type_name -> quorlease.peer.v1.Failure
-	0,  // 8: quorlease.peer.v1.Failure.kind:type_name -> quorlease.peer.v1.Failure.Kind
-	14, // 9: quorlease.peer.v1.QueuesResponse.classes:type_name -> quorlease.peer.v1.QueueClass
-	21, // 10: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
-	15, // 11: quorlease.peer.v1.QueueClass.clients:type_name -> quorlease.peer.v1.QueueClient
-	18, // 12: quorlease.peer.v1.UsageResponse.rows:type_name -> quorlease.peer.v1.UsageRow
-	11, // 13: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
-	1,  // 14: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
-	4,  // 15: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
-	7,  // 16: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
-	19, // 17: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
-	12, // 18: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
-	16, // 19: quorlease.peer.v1.Peer.Usage:input_type -> quorlease.peer.v1.UsageRequest
-	2,  // 20: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
-	6,  // 21: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
-	9,  // 22: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
-	20, // 23: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
-	13, // 24: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
-	17, // 25: quorlease.peer.v1.Peer.Usage:output_type -> quorlease.peer.v1.UsageResponse
-	20, // [20:26] is the sub-list for method output_type
-	14, // [14:20] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	0,  // 0: quorlease.peer.v1.ChangeRequest.verb:type_name -> quorlease.peer.v1.ChangeRequest.Verb
+	1,  // 1: quorlease.peer.v1.ChangeResponse.cause:type_name -> quorlease.peer.v1.ChangeResponse.Cause
+	15, // 2: quorlease.peer.v1.ChangeResponse.failure:type_name -> quorlease.peer.v1.Failure
+	7,  // 3: quorlease.peer.v1.ProbeRequest.from:type_name -> quorlease.peer.v1.PeerInfo
+	7,  // 4: quorlease.peer.v1.ProbeResponse.self:type_name -> quorlease.peer.v1.PeerInfo
+	9,  // 5: quorlease.peer.v1.PromiseRequest.members:type_name -> quorlease.peer.v1.Member
+	12, // 6: quorlease.peer.v1.ForwardRequest.items:type_name -> quorlease.peer.v1.ForwardItem
+	26, // 7: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
+	14, // 8: quorlease.peer.v1.ForwardResponse.answers:type_name -> quorlease.peer.v1.ForwardAnswer
+	27, // 9: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
+	15, // 10: quorlease.peer.v1.ForwardAnswer.failure:type_name -> quorlease.peer.v1.Failure
+	2,  // 11: quorlease.peer.v1.Failure.kind:type_name -> quorlease.peer.v1.Failure.Kind
+	18, // 12: quorlease.peer.v1.QueuesResponse.classes:type_name -> quorlease.peer.v1.QueueClass
+	25, // 13: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
+	19, // 14: quorlease.peer.v1.QueueClass.clients:type_name -> quorlease.peer.v1.QueueClient
+	22, // 15: quorlease.peer.v1.UsageResponse.rows:type_name -> quorlease.peer.v1.UsageRow
+	15, // 16: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
+	5,  // 17: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
+	8,  // 18: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
+	11, // 19: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
+	23, // 20: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
+	16, // 21: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
+	20, // 22: quorlease.peer.v1.Peer.Usage:input_type -> quorlease.peer.v1.UsageRequest
+	3,  // 23: quorlease.peer.v1.Peer.Change:input_type -> quorlease.peer.v1.ChangeRequest
+	6,  // 24: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
+	10, // 25: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
+	13, // 26: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
+	24, // 27: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
+	17, // 28: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
+	21, // 29: quorlease.peer.v1.Peer.Usage:output_type -> quorlease.peer.v1.UsageResponse
+	4,  // 30: quorlease.peer.v1.Peer.Change:output_type -> quorlease.peer.v1.ChangeResponse
+	24, // [24:31] is the sub-list for method output_type
+	17, // [17:24] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_peer_v1_peer_proto_init() }
@@ -1560,8 +1853,8 @@ func file_quorlease_peer_v1_peer_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_peer_v1_peer_proto_rawDesc), len(file_quorlease_peer_v1_peer_proto_rawDesc)),
-			NumEnums:      1,
-			NumMessages:   21,
+			NumEnums:      3,
+			NumMessages:   23,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

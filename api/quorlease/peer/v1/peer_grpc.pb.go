@@ -27,6 +27,7 @@ const (
 	Peer_ReadIndex_FullMethodName = "/quorlease.peer.v1.Peer/ReadIndex"
 	Peer_Queues_FullMethodName    = "/quorlease.peer.v1.Peer/Queues"
 	Peer_Usage_FullMethodName     = "/quorlease.peer.v1.Peer/Usage"
+	Peer_Change_FullMethodName    = "/quorlease.peer.v1.Peer/Change"
 )
 
 // PeerClient is the client API for Peer service.
@@ -51,6 +52,8 @@ type PeerClient interface {
 	Queues(ctx context.Context, in *QueuesRequest, opts ...grpc.CallOption) (*QueuesResponse, error)
 	// Usage shows what the answers of the node that is asked granted and denied.
 	Usage(ctx context.Context, in *UsageRequest, opts ...grpc.CallOption) (*UsageResponse, error)
+	// Change changes who is a member, if the node that is asked leads.
+	Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error)
 }
 
 type peerClient struct {
@@ -124,6 +127,16 @@ func (c *peerClient) Usage(ctx context.Context, in *UsageRequest, opts ...grpc.C
 	return out, nil
 }
 
+func (c *peerClient) Change(ctx context.Context, in *ChangeRequest, opts ...grpc.CallOption) (*ChangeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ChangeResponse)
+	err := c.cc.Invoke(ctx, Peer_Change_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // PeerServer is the server API for Peer service.
 // All implementations must embed UnimplementedPeerServer
 // for forward compatibility.
@@ -146,6 +159,8 @@ type PeerServer interface {
 	Queues(context.Context, *QueuesRequest) (*QueuesResponse, error)
 	// Usage shows what the answers of the node that is asked granted and denied.
 	Usage(context.Context, *UsageRequest) (*UsageResponse, error)
+	// Change changes who is a member, if the node that is asked leads.
+	Change(context.Context, *ChangeRequest) (*ChangeResponse, error)
 	mustEmbedUnimplementedPeerServer()
 }
 
@@ -173,6 +188,9 @@ func (UnimplementedPeerServer) Queues(context.Context, *QueuesRequest) (*QueuesR
 }
 func (UnimplementedPeerServer) Usage(context.Context, *UsageRequest) (*UsageResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Usage not implemented")
+}
+func (UnimplementedPeerServer) Change(context.Context, *ChangeRequest) (*ChangeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Change not implemented")
 }
 func (UnimplementedPeerServer) mustEmbedUnimplementedPeerServer() {}
 func (UnimplementedPeerServer) testEmbeddedByValue()              {}
@@ -292,6 +310,24 @@ func _Peer_Usage_Handler(srv interface{}, ctx context.Context, dec func(interfac
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Peer_Change_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ChangeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(PeerServer).Change(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Peer_Change_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(PeerServer).Change(ctx, req.(*ChangeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Peer_ServiceDesc is the grpc.ServiceDesc for Peer service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -318,6 +354,10 @@ var Peer_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Usage",
 			Handler:    _Peer_Usage_Handler,
+		},
+		{
+			MethodName: "Change",
+			Handler:    _Peer_Change_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{
