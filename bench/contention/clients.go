@@ -3,6 +3,7 @@ package contention
 import (
 	"context"
 
+	"github.com/quorlease/quorlease/bench/load"
 	"github.com/quorlease/quorlease/client"
 )
 
@@ -13,12 +14,9 @@ func throughClient(c *Config, endpoints []string) (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, c.Keys)
-	for i := range keys {
-		keys[i] = keyName(i)
-	}
+	keys := keyNames(c.Keys)
 	return &authority{
-		newAsker: func() asker { return &clientAsker{one, keys} },
+		newAsker: func() load.Asker { return &clientAsker{one, keys} },
 		end:      one.Close,
 	}, nil
 }
@@ -29,12 +27,12 @@ type clientAsker struct {
 	keys   []string
 }
 
-func (a *clientAsker) ask(ctx context.Context, key int) (answer, error) {
+func (a *clientAsker) Ask(ctx context.Context, key int) (load.Answer, error) {
 	decision, err := a.client.Acquire(ctx, client.Request{
 		Charges: []client.Charge{{Limit: limitName, Key: a.keys[key], Dimension: dimension, Amount: 1}},
 	})
 	if err != nil {
-		return answer{}, err
+		return load.Answer{}, err
 	}
-	return answer{granted: decision.Granted, local: decision.Source == client.Local}, nil
+	return load.Answer{Granted: decision.Granted, Local: decision.Source == client.Local}, nil
 }

@@ -27,8 +27,8 @@ const (
 	Limiter Path = "limiter"
 )
 
-// paths are all of them. What a new one needs is an asker in authority.asker, and
-// what its echo is in echoSide.asker.
+// paths are all of them. What a new one needs is an asker in authority.Asker, and
+// what its echo is in echoSide.Asker.
 var paths = []Path{Unary, Session, Client, Limiter}
 
 func pathNames() []string {

@@ -116,7 +116,7 @@ func (s *saboteur) plan(f *Faults, length time.Duration) []step {
 // run does the steps until ctx ends.
 func (s *saboteur) run(ctx context.Context, steps []step, from time.Time) {
 	for _, one := range steps {
-		if sleepUntil(ctx, from.Add(one.at)) != nil {
+		if sleep(ctx, time.Until(from.Add(one.at))) != nil {
 			return
 		}
 		what, err := one.do(ctx)

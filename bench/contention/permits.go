@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 
+	"github.com/quorlease/quorlease/bench/load"
 	"github.com/quorlease/quorlease/client"
 )
 
@@ -23,7 +24,7 @@ func throughLimiters(c *Config, endpoints []string) (*authority, error) {
 		}
 	}
 	return &authority{
-		newAsker: func() asker { return permitAsker(limiters) },
+		newAsker: func() load.Asker { return permitAsker(limiters) },
 		end:      one.Close,
 	}, nil
 }
@@ -35,9 +36,9 @@ type permitAsker []*client.Limiter
 // because a permit says whether the client gave it by itself. A caller who goes on at once for ever
 // would keep the processor from whoever fetches the next block, so it steps back
 // after each permit.
-func (a permitAsker) ask(_ context.Context, key int) (answer, error) {
+func (a permitAsker) Ask(_ context.Context, key int) (load.Answer, error) {
 	permit, granted := a[key].Take(1)
 	permit.Settle(1)
 	runtime.Gosched()
-	return answer{granted: granted, local: permit.Local()}, nil
+	return load.Answer{Granted: granted, Local: permit.Local()}, nil
 }

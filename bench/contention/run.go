@@ -13,8 +13,9 @@ import (
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/bench"
+	"github.com/quorlease/quorlease/bench/link"
+	"github.com/quorlease/quorlease/bench/load"
 	"github.com/quorlease/quorlease/bench/report"
-	"github.com/quorlease/quorlease/bench/stat"
 )
 
 const (
@@ -243,26 +244,27 @@ func (r *run) round(ctx context.Context, n int) error {
 	return nil
 }
 
-func (r *run) measure(ctx context.Context, n int, s side) (report.Side, error) {
-	d := &drive{config: r.config, round: n}
+func (r *run) measure(ctx context.Context, n int, s load.Side) (report.Side, error) {
+	config := r.config.load(n)
 	name := "echo"
-	if s == side(r.authority) {
-		name, d.tally = "quorlease", r.tally
+	ours := s == load.Side(r.authority)
+	if ours {
+		name, config.Grant = "quorlease", r.tally.grant
 		if r.config.Faults.Any() {
 			steps := r.saboteur.plan(&r.config.Faults, r.config.Length)
-			d.began = func(ctx context.Context, from time.Time) { r.saboteur.run(ctx, steps, from) }
+			config.Began = func(ctx context.Context, from time.Time) { r.saboteur.run(ctx, steps, from) }
 		}
 	}
-	m, err := d.run(ctx, s)
+	m, err := load.Run(ctx, &config, s)
 	if err == nil && r.saboteur != nil {
 		err = r.saboteur.failed
 	}
 	if err != nil {
 		return report.Side{}, err
 	}
-	side := shown(m, r.config.Length)
-	if d.tally != nil {
-		for what, count := range m.failures {
+	side := m.Report(r.config.Length)
+	if ours {
+		for what, count := range m.Failures {
 			r.result.Failures[what] += count
 		}
 	}
@@ -271,32 +273,22 @@ func (r *run) measure(ctx context.Context, n int, s side) (report.Side, error) {
 	return side, nil
 }
 
-// percents are the points of a distribution that are shown.
-var percents = []float64{0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 100}
+// load is what callers do in a round.
+func (c *Config) load(round int) load.Config {
+	return load.Config{
+		Callers: c.Callers, Keys: c.Keys, Distribution: c.Distribution, Rate: c.Rate, Arrivals: c.Arrivals,
+		Timeout: c.Timeout, Seed: c.Seed + uint64(round), Warmup: c.Warmup, Length: c.Length, Reason: link.Reason,
+	}
+}
 
-func shown(m *measured, length time.Duration) report.Side {
-	decided := m.granted + m.denied
-	s := report.Side{
-		Granted: m.granted, Denied: m.denied, Failed: m.failed, Local: m.local, Backlog: m.backlog, Seconds: length.Seconds(),
-		DecisionsPerSecond: float64(decided) / length.Seconds(),
-		GrantsPerSecond:    float64(m.granted) / length.Seconds(),
-		P50:                ms(m.latencies.At(50)), P99: ms(m.latencies.At(99)), P999: ms(m.latencies.At(99.9)),
-		Max: ms(m.latencies.Max()), Fairness: stat.Jain(m.perCaller),
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	if m.cpu != nil && decided > 0 {
-		micros := float64(m.cpu.Microseconds()) / float64(decided)
-		s.CPU = &micros
-	}
-	for _, percent := range percents {
-		s.Percentiles = append(s.Percentiles, report.Point{Percent: percent, MS: ms(m.latencies.At(percent))})
-	}
-	s.Timeline.SlotMS = ms(slotLength)
-	for i := range m.slots {
-		at := &m.slots[i]
-		s.Timeline.Granted = append(s.Timeline.Granted, at.granted.Load())
-		s.Timeline.Denied = append(s.Timeline.Denied, at.denied.Load())
-		s.Timeline.Failed = append(s.Timeline.Failed, at.failed.Load())
-		s.Timeline.Local = append(s.Timeline.Local, at.local.Load())
-	}
-	return s
 }

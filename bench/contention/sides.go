@@ -5,18 +5,37 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc"
 
 	"github.com/quorlease/quorlease/bench"
 	"github.com/quorlease/quorlease/bench/echo"
+	"github.com/quorlease/quorlease/bench/link"
+	"github.com/quorlease/quorlease/bench/load"
 )
+
+const (
+	limitName  = "bench-contention"
+	dimension  = "requests"
+	clientName = "bench"
+)
+
+func keyName(i int) string { return "key-" + strconv.Itoa(i) }
+
+func keyNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = keyName(i)
+	}
+	return names
+}
 
 // authority is the side that is measured.
 type authority struct {
 	// newAsker makes one caller's way to it, end closes what they share.
-	newAsker func() asker
+	newAsker func() load.Asker
 	end      func() error
 	// nodes is nil where they are not of this run; steady says that none of them is
 	// killed, so that their processor time can be added up.
@@ -33,21 +52,24 @@ func newAuthority(c *Config, endpoints []string) (*authority, error) {
 		return throughLimiters(c, endpoints)
 	case Unary, Session:
 	}
-	l := newLink(c, endpoints)
-	return &authority{newAsker: func() asker { return &linkAsker{link: l} }, end: l.close}, nil
+	l := link.New(link.Config{
+		Endpoints: endpoints, Session: c.Path == Session, Timeout: c.Timeout, Client: clientName,
+		Limit: limitName, Dimension: dimension, Keys: keyNames(c.Keys),
+	})
+	return &authority{newAsker: l.Asker, end: l.Close}, nil
 }
 
-func (a *authority) asker(int) (asker, error) { return a.newAsker(), nil }
+func (a *authority) Asker(int) (load.Asker, error) { return a.newAsker(), nil }
 
-func (a *authority) cpu() (time.Duration, error) {
+func (a *authority) CPU() (time.Duration, error) {
 	if a.nodes == nil || !a.steady {
-		return 0, errUnknown
+		return 0, load.ErrUnknown
 	}
 	var sum time.Duration
 	for i := range a.nodes.Len() {
 		used, err := a.nodes.CPU(i)
 		if err != nil {
-			return 0, errors.Join(errUnknown, err)
+			return 0, errors.Join(load.ErrUnknown, err)
 		}
 		sum += used
 	}
@@ -95,23 +117,23 @@ func (e *echoSide) close() error {
 	return errors.Join(err, e.server.Close())
 }
 
-func (e *echoSide) asker(int) (asker, error) {
+func (e *echoSide) Asker(int) (load.Asker, error) {
 	if e.path == Unary {
 		return &unaryEcho{conn: e.conn}, nil
 	}
 	return &streamEcho{caller: e.stream.NewCaller()}, nil
 }
 
-func (e *echoSide) cpu() (time.Duration, error) { return e.server.CPU() }
+func (e *echoSide) CPU() (time.Duration, error) { return e.server.CPU() }
 
 type unaryEcho struct {
 	conn *grpc.ClientConn
 	item echo.Item
 }
 
-func (u *unaryEcho) ask(ctx context.Context, _ int) (answer, error) {
+func (u *unaryEcho) Ask(ctx context.Context, _ int) (load.Answer, error) {
 	err := echo.Unary(ctx, u.conn, &u.item)
-	return answer{granted: err == nil}, err
+	return load.Answer{Granted: err == nil}, err
 }
 
 type streamEcho struct {
@@ -119,7 +141,7 @@ type streamEcho struct {
 	item   echo.Item
 }
 
-func (s *streamEcho) ask(ctx context.Context, _ int) (answer, error) {
+func (s *streamEcho) Ask(ctx context.Context, _ int) (load.Answer, error) {
 	err := s.caller.Do(ctx, s.item)
-	return answer{granted: err == nil}, err
+	return load.Answer{Granted: err == nil}, err
 }

@@ -1,10 +1,11 @@
-package contention
+// Package link asks Quorlease for tokens through one connection that many callers
+// share, by calls or by a session, and outlives the node that it is connected to.
+package link
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,28 +15,38 @@ import (
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/bench"
+	"github.com/quorlease/quorlease/bench/load"
 	"github.com/quorlease/quorlease/client/session"
 )
 
 const (
-	limitName  = "bench-contention"
-	dimension  = "requests"
-	clientName = "bench"
 	// statusWait is how long a node may take to say who leads.
 	statusWait = 300 * time.Millisecond
 	// openWait is how long a node may take to accept a session.
 	openWait = time.Second
 )
 
-func keyName(i int) string { return "key-" + strconv.Itoa(i) }
+// Config says what is asked for, and how.
+type Config struct {
+	// Endpoints are client addresses, at least one.
+	Endpoints []string
+	// Session: all callers share one stream, and whoever waits travels in one
+	// message. Otherwise each asks in a call of its own.
+	Session bool
+	// Timeout is the longest that one call may take.
+	Timeout time.Duration
+	// Client is the name that callers give.
+	Client string
+	// One token of Dimension of Limit is asked for, by one of Keys.
+	Limit, Dimension string
+	Keys             []string
+}
 
-// link is the one connection that all callers share. When it fails the next one
-// is to another node, the leader where somebody knows it.
-type link struct {
-	endpoints []string
-	path      Path
-	timeout   time.Duration
-	keys      []string
+// Link is the one connection that all callers share. When it fails the next one
+// is to another node, the leader where somebody knows it. It may be used by many
+// at the same time.
+type Link struct {
+	config Config
 
 	mu sync.Mutex
 	// current is nil where none is known to work. Guarded by mu, as the rest.
@@ -51,15 +62,11 @@ type attachment struct {
 	session *session.Session
 }
 
-func newLink(c *Config, endpoints []string) *link {
-	l := &link{endpoints: endpoints, path: c.Path, timeout: c.Timeout, keys: make([]string, c.Keys)}
-	for i := range l.keys {
-		l.keys[i] = keyName(i)
-	}
-	return l
-}
+// New returns a link that connects when somebody asks.
+func New(c Config) *Link { return &Link{config: c} }
 
-func (l *link) close() error {
+// Close ends the connection. Nobody may ask any more.
+func (l *Link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.current.close()
@@ -78,7 +85,7 @@ func (a *attachment) close() {
 }
 
 // attached is the connection to use now.
-func (l *link) attached(ctx context.Context) (*attachment, error) {
+func (l *Link) attached(ctx context.Context) (*attachment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.current != nil {
@@ -96,10 +103,10 @@ func (l *link) attached(ctx context.Context) (*attachment, error) {
 		return nil, err
 	}
 	a := &attachment{address: address, conn: conn}
-	if l.path == Session {
+	if l.config.Session {
 		opening, cancel := context.WithTimeout(ctx, openWait)
 		defer cancel()
-		a.session, err = session.Open(opening, conn, session.Hello{Client: clientName, SessionID: bench.NewID()})
+		a.session, err = session.Open(opening, conn, session.Hello{Client: l.config.Client, SessionID: bench.NewID()})
 		if err != nil {
 			l.failed = address
 			return nil, errors.Join(err, conn.Close())
@@ -111,10 +118,10 @@ func (l *link) attached(ctx context.Context) (*attachment, error) {
 
 // find asks the endpoints who leads, and takes the one that answers where nobody
 // does or the leader is the one that just failed.
-func (l *link) find(ctx context.Context) (string, error) {
+func (l *Link) find(ctx context.Context) (string, error) {
 	var last error
-	for range l.endpoints {
-		address := l.endpoints[l.tried%len(l.endpoints)]
+	for range l.config.Endpoints {
+		address := l.config.Endpoints[l.tried%len(l.config.Endpoints)]
 		l.tried++
 		status, err := clusterStatus(ctx, address)
 		if err != nil {
@@ -143,7 +150,7 @@ func clusterStatus(ctx context.Context, address string) (*quorleasev1.ClusterSta
 }
 
 // drop gives a connection up, unless somebody else already has.
-func (l *link) drop(a *attachment) {
+func (l *Link) drop(a *attachment) {
 	l.mu.Lock()
 	mine := l.current == a
 	if mine {
@@ -155,24 +162,28 @@ func (l *link) drop(a *attachment) {
 	}
 }
 
-// linkAsker is one caller on the link. As a client does, it remembers which rules
+// Asker is that of one more caller.
+func (l *Link) Asker() load.Asker { return &asker{link: l} }
+
+// asker is one caller on the link. As a client does, it remembers which rules
 // for deciding alone it has been told, so that it is not told again.
-type linkAsker struct {
-	link  *link
+type asker struct {
+	link  *Link
 	knows *uint64
 }
 
-func (a *linkAsker) ask(ctx context.Context, key int) (answer, error) {
+func (a *asker) Ask(ctx context.Context, key int) (load.Answer, error) {
 	at, err := a.link.attached(ctx)
 	if err != nil {
-		return answer{}, err
+		return load.Answer{}, err
 	}
+	c := &a.link.config
 	request := &quorleasev1.AcquireRequest{
-		Client:        clientName,
-		Charges:       []*quorleasev1.Charge{{Limit: limitName, Key: a.link.keys[key], Dimension: dimension, Amount: 1}},
+		Client:        c.Client,
+		Charges:       []*quorleasev1.Charge{{Limit: c.Limit, Key: c.Keys[key], Dimension: c.Dimension, Amount: 1}},
 		KnownRevision: a.knows,
 	}
-	call, cancel := context.WithTimeout(ctx, a.link.timeout)
+	call, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	var response *quorleasev1.AcquireResponse
 	if at.session != nil {
@@ -187,19 +198,30 @@ func (a *linkAsker) ask(ctx context.Context, key int) (answer, error) {
 		if ctx.Err() == nil && elsewhere(err) {
 			a.link.drop(at)
 		}
-		return answer{}, err
+		return load.Answer{}, err
 	}
 	if news := response.GetFallbacks(); news != nil {
 		revision := news.GetRevision()
 		a.knows = &revision
 	}
-	return answer{granted: response.GetDecision() == quorleasev1.Decision_GRANTED}, nil
+	granted := response.GetDecision() == quorleasev1.Decision_GRANTED
+	return load.Answer{Granted: granted, Escrow: granted && held(response.GetSource())}, nil
+}
+
+// held says whether a node gave what it held, and no log entry was made for it.
+func held(source quorleasev1.Source) bool {
+	switch source {
+	case quorleasev1.Source_SOURCE_UNSPECIFIED, quorleasev1.Source_CONSENSUS, quorleasev1.Source_LOCAL:
+		return false
+	default:
+		return true
+	}
 }
 
 // elsewhere says whether another node may do better: this one is gone, hung, or
 // without a majority. An election is one on every node.
 func elsewhere(err error) bool {
-	switch reason(err) {
+	switch Reason(err) {
 	case "SESSION_ENDED", "SHUTTING_DOWN", "NO_QUORUM", "DEADLINE_EXCEEDED", "UNAVAILABLE", "CANCELED":
 		return true
 	default:
@@ -207,8 +229,8 @@ func elsewhere(err error) bool {
 	}
 }
 
-// reason names a failure as the reference of errors does, or else by its code.
-func reason(err error) string {
+// Reason names a failure as the reference of errors does, or else by its code.
+func Reason(err error) string {
 	if errors.Is(err, session.ErrEnded) {
 		return "SESSION_ENDED"
 	}
