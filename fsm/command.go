@@ -33,6 +33,10 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 		result, refused = m.applyRoll(kind.RollWindow)
 	case *logv1.Operation_EndSession:
 		result, refused = m.leases.EndSession(kind.EndSession)
+	case *logv1.Operation_AskEscrow:
+		result, refused = m.escrow.Ask(kind.AskEscrow)
+	case *logv1.Operation_ReturnEscrow:
+		result, refused = m.escrow.Return(kind.ReturnEscrow)
 	case *logv1.Operation_SetNode:
 		result, refused = m.applySetNode(kind.SetNode)
 	case *logv1.Operation_Form:

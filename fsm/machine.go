@@ -7,6 +7,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/admitted"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/escrow"
 	"github.com/quorlease/quorlease/fsm/feedback"
 	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/lease"
@@ -22,6 +23,8 @@ type Machine struct {
 	admitted *admitted.Book
 	// feedback is what providers said.
 	feedback *feedback.Book
+	// escrow is what nodes may grant from memory.
+	escrow *escrow.Book
 	// effects are those of the entry being applied, plan the acquire.
 	effects effect.List
 	plan    plan
@@ -36,6 +39,7 @@ func working(s *state.State) *Machine {
 	m.leases = lease.New(s, &m.effects)
 	m.admitted = admitted.New(s, &m.effects)
 	m.feedback = feedback.New(s, &m.effects)
+	m.escrow = escrow.New()
 	return m
 }
 

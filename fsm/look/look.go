@@ -40,6 +40,10 @@ func (f *Findings) operation(op *logv1.Operation) {
 		for _, c := range kind.Acquire.GetCharges() {
 			f.plain(c)
 			f.text(c.GetLimit(), c.GetKey(), c.GetDimension())
+			if id := c.GetEscrow(); id != nil {
+				f.plain(id)
+				f.text(id.GetNode())
+			}
 		}
 	case *logv1.Operation_Settle:
 		f.plain(op)
