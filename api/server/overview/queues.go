@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	// queuesEvery is how long what the leader said of its queues is good.
+	// queuesEvery is how long what the leader said of its queues is good, queuesOld when
+	// it is worth nothing any more.
 	queuesEvery = time.Second
-	// queuesFirst is how long the first picture waits for it.
+	queuesOld   = 3 * time.Second
+	// queuesFirst is how long a picture waits for it where there is nothing better.
 	queuesFirst = 100 * time.Millisecond
 )
 
@@ -29,8 +31,9 @@ type queues struct {
 		// asked is when they were asked for last, answer is closed when that is answered.
 		asked  time.Time
 		answer chan struct{}
-		// states are by limit.
+		// states are by limit, of when they were said.
 		states map[string][]queue.ClassState
+		said   time.Time
 	}
 }
 
@@ -40,17 +43,18 @@ func newQueues(node Node) *queues {
 	return q
 }
 
-// of are the queues by limit, at most about a second old.
+// of are the queues by limit, about a second old while somebody looks, and none where
+// the leader has not said for a few seconds.
 func (q *queues) of(ctx context.Context) map[string][]queue.ClassState {
 	q.mu.Lock()
-	first, answer := q.mu.asked.IsZero(), q.mu.answer
+	old, answer := time.Since(q.mu.said) >= queuesOld, q.mu.answer
 	if !q.mu.closed && time.Since(q.mu.asked) >= queuesEvery && isClosed(answer) {
 		answer = make(chan struct{})
 		q.mu.asked, q.mu.answer = time.Now(), answer
 		q.asking.Go(func() { q.ask(answer) })
 	}
 	q.mu.Unlock()
-	if first && answer != nil {
+	if old && answer != nil {
 		timer := time.NewTimer(queuesFirst)
 		defer timer.Stop()
 		select {
@@ -61,6 +65,9 @@ func (q *queues) of(ctx context.Context) map[string][]queue.ClassState {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if time.Since(q.mu.said) >= queuesOld {
+		return nil
+	}
 	return q.mu.states
 }
 
@@ -85,7 +92,7 @@ func (q *queues) ask(answer chan struct{}) {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.mu.states = states
+	q.mu.states, q.mu.said = states, time.Now()
 }
 
 func (q *queues) close() {
