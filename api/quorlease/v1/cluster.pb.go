@@ -727,11 +727,14 @@ type NodeStatus struct {
 	Id   string `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
 	Role Role   `protobuf:"varint,2,opt,name=role,proto3,enum=quorlease.v1.Role" json:"role,omitempty"`
 	// Answers probes and lags fewer than 250 entries.
-	Healthy       bool   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
-	Peer          string `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`
-	Grpc          string `protobuf:"bytes,5,opt,name=grpc,proto3" json:"grpc,omitempty"`
-	Http          string `protobuf:"bytes,6,opt,name=http,proto3" json:"http,omitempty"`
-	Version       string `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
+	Healthy bool   `protobuf:"varint,3,opt,name=healthy,proto3" json:"healthy,omitempty"`
+	Peer    string `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`
+	Grpc    string `protobuf:"bytes,5,opt,name=grpc,proto3" json:"grpc,omitempty"`
+	Http    string `protobuf:"bytes,6,opt,name=http,proto3" json:"http,omitempty"`
+	Version string `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
+	// Entries behind the leader, as far as the node that is asked knows: by the last
+	// probe, which is less than a second old. Absent: it does not answer.
+	Lag           *uint64 `protobuf:"varint,8,opt,name=lag,proto3,oneof" json:"lag,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -813,6 +816,13 @@ func (x *NodeStatus) GetVersion() string {
 		return x.Version
 	}
 	return ""
+}
+
+func (x *NodeStatus) GetLag() uint64 {
+	if x != nil && x.Lag != nil {
+		return *x.Lag
+	}
+	return 0
 }
 
 type ClusterStatusResponse struct {
@@ -1392,7 +1402,7 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12#\n" +
 	"\rapplied_index\x18\x02 \x01(\x04R\fappliedIndex\x12\x12\n" +
 	"\x04hash\x18\x03 \x01(\tR\x04hash\"\x16\n" +
-	"\x14ClusterStatusRequest\"\xb4\x01\n" +
+	"\x14ClusterStatusRequest\"\xd3\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12&\n" +
@@ -1401,7 +1411,9 @@ const file_quorlease_v1_cluster_proto_rawDesc = "" +
 	"\x04peer\x18\x04 \x01(\tR\x04peer\x12\x12\n" +
 	"\x04grpc\x18\x05 \x01(\tR\x04grpc\x12\x12\n" +
 	"\x04http\x18\x06 \x01(\tR\x04http\x12\x18\n" +
-	"\aversion\x18\a \x01(\tR\aversion\"\x92\x01\n" +
+	"\aversion\x18\a \x01(\tR\aversion\x12\x15\n" +
+	"\x03lag\x18\b \x01(\x04H\x00R\x03lag\x88\x01\x01B\x06\n" +
+	"\x04_lag\"\x92\x01\n" +
 	"\x15ClusterStatusResponse\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12\x16\n" +
@@ -1554,6 +1566,7 @@ func file_quorlease_v1_cluster_proto_init() {
 		return
 	}
 	file_quorlease_v1_limits_proto_init()
+	file_quorlease_v1_cluster_proto_msgTypes[13].OneofWrappers = []any{}
 	file_quorlease_v1_cluster_proto_msgTypes[16].OneofWrappers = []any{}
 	file_quorlease_v1_cluster_proto_msgTypes[18].OneofWrappers = []any{}
 	type x struct{}

@@ -593,13 +593,17 @@ func (x *RatePoint) GetRetries() int64 {
 type FiringAlert struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// As the event, the metric rule and the page in docs/operating/alerts.md.
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Client        string                 `protobuf:"bytes,2,opt,name=client,proto3" json:"client,omitempty"`
-	Limit         string                 `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
-	Severity      Severity               `protobuf:"varint,4,opt,name=severity,proto3,enum=quorlease.v1.Severity" json:"severity,omitempty"`
-	Since         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
-	Value         string                 `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
-	Text          string                 `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	Kind string `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	// As it calls itself, as in ClientStatus. Other texts about it have it as people can
+	// read it.
+	Client   string                 `protobuf:"bytes,2,opt,name=client,proto3" json:"client,omitempty"`
+	Limit    string                 `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
+	Severity Severity               `protobuf:"varint,4,opt,name=severity,proto3,enum=quorlease.v1.Severity" json:"severity,omitempty"`
+	Since    *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=since,proto3" json:"since,omitempty"`
+	Value    string                 `protobuf:"bytes,6,opt,name=value,proto3" json:"value,omitempty"`
+	Text     string                 `protobuf:"bytes,7,opt,name=text,proto3" json:"text,omitempty"`
+	// The member that it is about, where that is another than the node that is asked.
+	Node          string `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +687,13 @@ func (x *FiringAlert) GetText() string {
 	return ""
 }
 
+func (x *FiringAlert) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
 var File_quorlease_v1_overview_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_overview_proto_rawDesc = "" +
@@ -740,7 +751,7 @@ const file_quorlease_v1_overview_proto_rawDesc = "" +
 	"\x06waited\x18\x04 \x01(\x03R\x06waited\x12\x0e\n" +
 	"\x02ok\x18\x05 \x01(\x03R\x02ok\x12\x1c\n" +
 	"\tthrottled\x18\x06 \x01(\x03R\tthrottled\x12\x18\n" +
-	"\aretries\x18\a \x01(\x03R\aretries\"\xdf\x01\n" +
+	"\aretries\x18\a \x01(\x03R\aretries\"\xf3\x01\n" +
 	"\vFiringAlert\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x16\n" +
 	"\x06client\x18\x02 \x01(\tR\x06client\x12\x14\n" +
@@ -748,7 +759,8 @@ const file_quorlease_v1_overview_proto_rawDesc = "" +
 	"\bseverity\x18\x04 \x01(\x0e2\x16.quorlease.v1.SeverityR\bseverity\x120\n" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x14\n" +
 	"\x05value\x18\x06 \x01(\tR\x05value\x12\x12\n" +
-	"\x04text\x18\a \x01(\tR\x04text2^\n" +
+	"\x04text\x18\a \x01(\tR\x04text\x12\x12\n" +
+	"\x04node\x18\b \x01(\tR\x04node2^\n" +
 	"\bOverview\x12R\n" +
 	"\x05Watch\x12\".quorlease.v1.OverviewWatchRequest\x1a#.quorlease.v1.OverviewWatchResponse0\x01B=Z;github.com/quorlease/quorlease/api/quorlease/v1;quorleasev1b\x06proto3"
 
