@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// queued is how many decisions wait for the file at most, changed how many changes:
-	// they don't go short because of decisions.
-	queued, changed = 8192, 1024
+	// queued is how many decisions wait for the file at most, changed how many changes: more
+	// than one file of limits makes, and they don't go short because of decisions.
+	queued, changed = 8192, 1 << 16
 	// batchMost is how many bytes are written at once, one line more or less, and gather
 	// how long lines wait for others: many small writes cost the log on the same disk more
 	// than their bytes do.
@@ -54,11 +54,9 @@ type Log struct {
 	config Config
 	to     rolling
 	queue  chan Decision
-	// changes are what an operator did.
-	changes chan Change
-	// crowded wakes the writer before the queue is full.
-	crowded chan struct{}
-	sample  sampler
+	// crowded wakes the writer before the queue is full, told when there is a change.
+	crowded, told chan struct{}
+	sample        sampler
 	// stop is closed by Close, once.
 	stop    chan struct{}
 	closing sync.Once
@@ -68,6 +66,9 @@ type Log struct {
 	dropped, failed atomic.Uint64
 	// said is when a drop was last said, in nanoseconds of the wall clock.
 	said atomic.Int64
+	mu   sync.Mutex
+	// changes are what an operator did. The lock is held for them alone, and never for long.
+	changes []Change
 	// failing: the last write failed. It belongs to the writer, and so do lines and
 	// count, which are to be written.
 	failing bool
@@ -86,9 +87,9 @@ func Open(c Config) (*Log, error) {
 
 func open(c Config, how func(string) (file, int64, error)) (*Log, error) {
 	l := &Log{
-		config: c, queue: make(chan Decision, queued), changes: make(chan Change, changed), stop: make(chan struct{}),
+		config: c, queue: make(chan Decision, queued), stop: make(chan struct{}),
 		to: rolling{path: c.Path, most: c.Bytes, keep: c.Keep, open: how}, sample: sampler{part: c.Sample},
-		crowded: make(chan struct{}, 1),
+		crowded: make(chan struct{}, 1), told: make(chan struct{}, 1),
 	}
 	if c.Now == nil {
 		l.config.Now = time.Now
@@ -133,13 +134,20 @@ func (l *Log) Changed(changes ...Change) {
 	if l == nil {
 		return
 	}
-	for _, c := range changes {
-		c.Node = l.config.Node
-		select {
-		case l.changes <- c:
-		default:
-			l.drop(l.config.Now())
-		}
+	l.mu.Lock()
+	before := len(l.changes)
+	l.changes = append(l.changes, changes[:min(len(changes), changed-before)]...)
+	taken := l.changes[before:]
+	for i := range taken {
+		taken[i].Node = l.config.Node
+	}
+	l.mu.Unlock()
+	select {
+	case l.told <- struct{}{}:
+	default:
+	}
+	for range changes[len(taken):] {
+		l.drop(l.config.Now())
 	}
 }
 
@@ -147,7 +155,9 @@ func (l *Log) Changed(changes ...Change) {
 func (l *Log) drop(at time.Time) {
 	total := l.dropped.Add(1)
 	said := l.said.Load()
-	if said != 0 && at.UnixNano()-said < int64(quiet) || !l.said.CompareAndSwap(said, at.UnixNano()) {
+	// A clock that was set back does not say how long ago that was.
+	ago := at.UnixNano() - said
+	if said != 0 && ago >= 0 && ago < int64(quiet) || !l.said.CompareAndSwap(said, at.UnixNano()) {
 		return
 	}
 	l.config.Events.Publish(events.Event{
@@ -166,8 +176,7 @@ func (l *Log) run() {
 		select {
 		case d := <-l.queue:
 			l.add(&d)
-		case c := <-l.changes:
-			l.add(&c)
+		case <-l.told:
 		case <-l.stop:
 			l.drain()
 			l.err = l.to.close()
@@ -185,12 +194,17 @@ func (l *Log) run() {
 
 // drain writes what is queued.
 func (l *Log) drain() {
+	l.mu.Lock()
+	changes := l.changes
+	l.changes = nil
+	l.mu.Unlock()
+	for i := range changes {
+		l.add(&changes[i])
+	}
 	for {
 		select {
 		case d := <-l.queue:
 			l.add(&d)
-		case c := <-l.changes:
-			l.add(&c)
 		default:
 			l.flush()
 			return

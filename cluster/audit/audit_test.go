@@ -161,6 +161,7 @@ func (d *disk) Write(p []byte) (int, error) {
 	return d.Buffer.Write(p)
 }
 
+func (d *disk) Size() (int64, error)      { return int64(d.Len()), nil }
 func (d *disk) Truncate(size int64) error { d.Buffer.Truncate(int(size)); return nil }
 func (d *disk) Sync() error               { return nil }
 func (d *disk) Close() error              { return nil }

@@ -91,6 +91,7 @@ func authorOf(known []*fsm.Revision, revision uint64) string {
 
 // revised records the changes of one revision.
 func (l *Log) revised(e Entry, r *logv1.LimitsResult, author string) {
+	list := make([]Change, 0, len(r.GetChanges()))
 	for _, one := range r.GetChanges() {
 		c := Change{
 			Time: e.Wall.UTC(), Index: e.Index, Revision: r.GetRevision(), Author: bounded(author, nameMost),
@@ -99,8 +100,9 @@ func (l *Log) revised(e Entry, r *logv1.LimitsResult, author string) {
 		if before, after := one.GetBudgetBefore() != nil, one.GetBudgetAfter() != nil; before || after {
 			c.Limit, c.RetryBudget, c.Change = "", one.GetName(), verb(before, after)
 		}
-		l.Changed(c)
+		list = append(list, c)
 	}
+	l.Changed(list...)
 }
 
 func verb(before, after bool) string {
