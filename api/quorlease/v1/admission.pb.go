@@ -398,7 +398,7 @@ func (x Feedback_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Feedback_Kind.Descriptor instead.
 func (Feedback_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20, 0}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23, 0}
 }
 
 // Charge asks for amount of one dimension of one limit.
@@ -1098,14 +1098,23 @@ type Fallback struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
 	Mode  FallbackMode           `protobuf:"varint,2,opt,name=mode,proto3,enum=quorlease.v1.FallbackMode" json:"mode,omitempty"`
-	// Of the limit, in parts per million. Absent is not 0: no share is known.
+	// Of the limit, in parts per million. Absent is not 0: no share is known. In an
+	// answer to an acquire it is the one that the limit has for callers without a
+	// session that refreshes.
 	SharePpm *int64 `protobuf:"varint,3,opt,name=share_ppm,json=sharePpm,proto3,oneof" json:"share_ppm,omitempty"`
 	// What the share is of.
 	Dimensions []*FallbackDimension `protobuf:"bytes,4,rep,name=dimensions,proto3" json:"dimensions,omitempty"`
 	// Grant always.
 	Unlimited bool `protobuf:"varint,5,opt,name=unlimited,proto3" json:"unlimited,omitempty"`
 	// Life of a lease of this limit.
-	Lease         *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
+	Lease *durationpb.Duration `protobuf:"bytes,6,opt,name=lease,proto3" json:"lease,omitempty"`
+	// Of a promise: who is cut off within so long of the refresh may use the share, and
+	// until hold after it, both counted from before the refresh was sent and less a
+	// thousandth.
+	ValidFor *durationpb.Duration `protobuf:"bytes,7,opt,name=valid_for,json=validFor,proto3" json:"valid_for,omitempty"`
+	Hold     *durationpb.Duration `protobuf:"bytes,8,opt,name=hold,proto3" json:"hold,omitempty"`
+	// Higher with each promise to a session. 0: nothing is promised yet.
+	Version       uint64 `protobuf:"varint,9,opt,name=version,proto3" json:"version,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1182,6 +1191,182 @@ func (x *Fallback) GetLease() *durationpb.Duration {
 	return nil
 }
 
+func (x *Fallback) GetValidFor() *durationpb.Duration {
+	if x != nil {
+		return x.ValidFor
+	}
+	return nil
+}
+
+func (x *Fallback) GetHold() *durationpb.Duration {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+func (x *Fallback) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+// RefreshRequest says that the session is there, and which shares of limits it holds.
+// A promise ends unless the session refreshes: each second is enough.
+type RefreshRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 64, no limit twice: those with SHARE_ON_LOSS that the session uses.
+	Held          []*HeldShare `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefreshRequest) Reset() {
+	*x = RefreshRequest{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefreshRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefreshRequest) ProtoMessage() {}
+
+func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
+func (*RefreshRequest) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *RefreshRequest) GetHeld() []*HeldShare {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+type HeldShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// The newest promise that the session holds, 0 for none: it uses no older one.
+	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	// The session uses no share of the limit any more: others may have it at once.
+	Left          bool `protobuf:"varint,3,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldShare) Reset() {
+	*x = HeldShare{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldShare) ProtoMessage() {}
+
+func (x *HeldShare) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldShare.ProtoReflect.Descriptor instead.
+func (*HeldShare) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *HeldShare) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *HeldShare) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *HeldShare) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
+// RefreshResponse has what is promised, by position: limit, share, validity and
+// version alone.
+type RefreshResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shares        []*Fallback            `protobuf:"bytes,1,rep,name=shares,proto3" json:"shares,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefreshResponse) Reset() {
+	*x = RefreshResponse{}
+	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefreshResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefreshResponse) ProtoMessage() {}
+
+func (x *RefreshResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefreshResponse.ProtoReflect.Descriptor instead.
+func (*RefreshResponse) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *RefreshResponse) GetShares() []*Fallback {
+	if x != nil {
+		return x.Shares
+	}
+	return nil
+}
+
 type FallbackDimension struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1195,7 +1380,7 @@ type FallbackDimension struct {
 
 func (x *FallbackDimension) Reset() {
 	*x = FallbackDimension{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1207,7 +1392,7 @@ func (x *FallbackDimension) String() string {
 func (*FallbackDimension) ProtoMessage() {}
 
 func (x *FallbackDimension) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[9]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1220,7 +1405,7 @@ func (x *FallbackDimension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FallbackDimension.ProtoReflect.Descriptor instead.
 func (*FallbackDimension) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *FallbackDimension) GetName() string {
@@ -1270,7 +1455,7 @@ type RetryRule struct {
 
 func (x *RetryRule) Reset() {
 	*x = RetryRule{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1282,7 +1467,7 @@ func (x *RetryRule) String() string {
 func (*RetryRule) ProtoMessage() {}
 
 func (x *RetryRule) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[10]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1295,7 +1480,7 @@ func (x *RetryRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RetryRule.ProtoReflect.Descriptor instead.
 func (*RetryRule) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *RetryRule) GetMaxRetries() uint32 {
@@ -1362,7 +1547,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1559,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[11]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1572,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Usage) GetLimit() string {
@@ -1432,7 +1617,7 @@ type SettleRequest struct {
 
 func (x *SettleRequest) Reset() {
 	*x = SettleRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1444,7 +1629,7 @@ func (x *SettleRequest) String() string {
 func (*SettleRequest) ProtoMessage() {}
 
 func (x *SettleRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[12]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1457,7 +1642,7 @@ func (x *SettleRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleRequest.ProtoReflect.Descriptor instead.
 func (*SettleRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SettleRequest) GetLeaseId() string {
@@ -1499,7 +1684,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1511,7 +1696,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[13]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1524,7 +1709,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -1596,7 +1781,7 @@ type SettleResponse struct {
 
 func (x *SettleResponse) Reset() {
 	*x = SettleResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1608,7 +1793,7 @@ func (x *SettleResponse) String() string {
 func (*SettleResponse) ProtoMessage() {}
 
 func (x *SettleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[14]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1621,7 +1806,7 @@ func (x *SettleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SettleResponse.ProtoReflect.Descriptor instead.
 func (*SettleResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SettleResponse) GetState() LeaseState {
@@ -1662,7 +1847,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1674,7 +1859,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[15]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1687,7 +1872,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReleaseRequest) GetLeaseId() string {
@@ -1715,7 +1900,7 @@ type ReleaseResponse struct {
 
 func (x *ReleaseResponse) Reset() {
 	*x = ReleaseResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1727,7 +1912,7 @@ func (x *ReleaseResponse) String() string {
 func (*ReleaseResponse) ProtoMessage() {}
 
 func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[16]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1740,7 +1925,7 @@ func (x *ReleaseResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReleaseResponse) GetState() LeaseState {
@@ -1780,7 +1965,7 @@ type RenewRequest struct {
 
 func (x *RenewRequest) Reset() {
 	*x = RenewRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1977,7 @@ func (x *RenewRequest) String() string {
 func (*RenewRequest) ProtoMessage() {}
 
 func (x *RenewRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[17]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1990,7 @@ func (x *RenewRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewRequest.ProtoReflect.Descriptor instead.
 func (*RenewRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RenewRequest) GetLeaseId() string {
@@ -1849,7 +2034,7 @@ type RenewResponse struct {
 
 func (x *RenewResponse) Reset() {
 	*x = RenewResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1861,7 +2046,7 @@ func (x *RenewResponse) String() string {
 func (*RenewResponse) ProtoMessage() {}
 
 func (x *RenewResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[18]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1874,7 +2059,7 @@ func (x *RenewResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RenewResponse.ProtoReflect.Descriptor instead.
 func (*RenewResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{18}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RenewResponse) GetState() LeaseState {
@@ -1927,7 +2112,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1939,7 +2124,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[19]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1952,7 +2137,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{19}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReportRequest) GetClient() string {
@@ -2013,7 +2198,7 @@ type Feedback struct {
 
 func (x *Feedback) Reset() {
 	*x = Feedback{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2210,7 @@ func (x *Feedback) String() string {
 func (*Feedback) ProtoMessage() {}
 
 func (x *Feedback) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[20]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2223,7 @@ func (x *Feedback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Feedback.ProtoReflect.Descriptor instead.
 func (*Feedback) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Feedback) GetKind() Feedback_Kind {
@@ -2107,7 +2292,7 @@ type Attempts struct {
 
 func (x *Attempts) Reset() {
 	*x = Attempts{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2119,7 +2304,7 @@ func (x *Attempts) String() string {
 func (*Attempts) ProtoMessage() {}
 
 func (x *Attempts) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[21]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2132,7 +2317,7 @@ func (x *Attempts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attempts.ProtoReflect.Descriptor instead.
 func (*Attempts) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Attempts) GetTotal() int64 {
@@ -2185,7 +2370,7 @@ type Admitted struct {
 
 func (x *Admitted) Reset() {
 	*x = Admitted{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2382,7 @@ func (x *Admitted) String() string {
 func (*Admitted) ProtoMessage() {}
 
 func (x *Admitted) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[22]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2395,7 @@ func (x *Admitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Admitted.ProtoReflect.Descriptor instead.
 func (*Admitted) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{22}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Admitted) GetLimit() string {
@@ -2262,7 +2447,7 @@ type ReportResponse struct {
 
 func (x *ReportResponse) Reset() {
 	*x = ReportResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2274,7 +2459,7 @@ func (x *ReportResponse) String() string {
 func (*ReportResponse) ProtoMessage() {}
 
 func (x *ReportResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[23]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2287,7 +2472,7 @@ func (x *ReportResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportResponse.ProtoReflect.Descriptor instead.
 func (*ReportResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{23}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ReportResponse) GetBooked() []*Booked {
@@ -2328,7 +2513,7 @@ type Controlled struct {
 
 func (x *Controlled) Reset() {
 	*x = Controlled{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2525,7 @@ func (x *Controlled) String() string {
 func (*Controlled) ProtoMessage() {}
 
 func (x *Controlled) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[24]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2538,7 @@ func (x *Controlled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Controlled.ProtoReflect.Descriptor instead.
 func (*Controlled) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{24}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Controlled) GetGone() bool {
@@ -2402,7 +2587,7 @@ type Booked struct {
 
 func (x *Booked) Reset() {
 	*x = Booked{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2414,7 +2599,7 @@ func (x *Booked) String() string {
 func (*Booked) ProtoMessage() {}
 
 func (x *Booked) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[25]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2427,7 +2612,7 @@ func (x *Booked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booked.ProtoReflect.Descriptor instead.
 func (*Booked) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{25}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Booked) GetTokens() int64 {
@@ -2472,7 +2657,7 @@ type PeekRequest struct {
 
 func (x *PeekRequest) Reset() {
 	*x = PeekRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2484,7 +2669,7 @@ func (x *PeekRequest) String() string {
 func (*PeekRequest) ProtoMessage() {}
 
 func (x *PeekRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[26]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2497,7 +2682,7 @@ func (x *PeekRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekRequest.ProtoReflect.Descriptor instead.
 func (*PeekRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{26}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *PeekRequest) GetClient() string {
@@ -2547,7 +2732,7 @@ type PeekResponse struct {
 
 func (x *PeekResponse) Reset() {
 	*x = PeekResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2559,7 +2744,7 @@ func (x *PeekResponse) String() string {
 func (*PeekResponse) ProtoMessage() {}
 
 func (x *PeekResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[27]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2572,7 +2757,7 @@ func (x *PeekResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeekResponse.ProtoReflect.Descriptor instead.
 func (*PeekResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{27}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PeekResponse) GetDecision() Decision {
@@ -2609,7 +2794,7 @@ type SessionRequest struct {
 
 func (x *SessionRequest) Reset() {
 	*x = SessionRequest{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2806,7 @@ func (x *SessionRequest) String() string {
 func (*SessionRequest) ProtoMessage() {}
 
 func (x *SessionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[28]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2819,7 @@ func (x *SessionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionRequest.ProtoReflect.Descriptor instead.
 func (*SessionRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{28}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SessionRequest) GetKind() isSessionRequest_Kind {
@@ -2694,7 +2879,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2891,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[29]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +2904,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{29}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Hello) GetClient() string {
@@ -2752,7 +2937,7 @@ type RequestItems struct {
 
 func (x *RequestItems) Reset() {
 	*x = RequestItems{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2764,7 +2949,7 @@ func (x *RequestItems) String() string {
 func (*RequestItems) ProtoMessage() {}
 
 func (x *RequestItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[30]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2777,7 +2962,7 @@ func (x *RequestItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestItems.ProtoReflect.Descriptor instead.
 func (*RequestItems) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{30}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *RequestItems) GetItems() []*RequestItem {
@@ -2803,6 +2988,7 @@ type RequestItem struct {
 	//	*RequestItem_Renew
 	//	*RequestItem_Peek
 	//	*RequestItem_Cancel
+	//	*RequestItem_Refresh
 	Operation     isRequestItem_Operation `protobuf_oneof:"operation"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2810,7 +2996,7 @@ type RequestItem struct {
 
 func (x *RequestItem) Reset() {
 	*x = RequestItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +3008,7 @@ func (x *RequestItem) String() string {
 func (*RequestItem) ProtoMessage() {}
 
 func (x *RequestItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[31]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +3021,7 @@ func (x *RequestItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RequestItem.ProtoReflect.Descriptor instead.
 func (*RequestItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{31}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RequestItem) GetSeq() uint64 {
@@ -2913,6 +3099,15 @@ func (x *RequestItem) GetCancel() *CancelItem {
 	return nil
 }
 
+func (x *RequestItem) GetRefresh() *RefreshRequest {
+	if x != nil {
+		if x, ok := x.Operation.(*RequestItem_Refresh); ok {
+			return x.Refresh
+		}
+	}
+	return nil
+}
+
 type isRequestItem_Operation interface {
 	isRequestItem_Operation()
 }
@@ -2943,6 +3138,10 @@ type RequestItem_Cancel struct {
 	Cancel *CancelItem `protobuf:"bytes,8,opt,name=cancel,proto3,oneof"`
 }
 
+type RequestItem_Refresh struct {
+	Refresh *RefreshRequest `protobuf:"bytes,9,opt,name=refresh,proto3,oneof"`
+}
+
 func (*RequestItem_Acquire) isRequestItem_Operation() {}
 
 func (*RequestItem_Settle) isRequestItem_Operation() {}
@@ -2955,6 +3154,8 @@ func (*RequestItem_Peek) isRequestItem_Operation() {}
 
 func (*RequestItem_Cancel) isRequestItem_Operation() {}
 
+func (*RequestItem_Refresh) isRequestItem_Operation() {}
+
 type CancelItem struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -2963,7 +3164,7 @@ type CancelItem struct {
 
 func (x *CancelItem) Reset() {
 	*x = CancelItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[32]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2975,7 +3176,7 @@ func (x *CancelItem) String() string {
 func (*CancelItem) ProtoMessage() {}
 
 func (x *CancelItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[32]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2988,7 +3189,7 @@ func (x *CancelItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelItem.ProtoReflect.Descriptor instead.
 func (*CancelItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{32}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{35}
 }
 
 type SessionResponse struct {
@@ -3003,7 +3204,7 @@ type SessionResponse struct {
 
 func (x *SessionResponse) Reset() {
 	*x = SessionResponse{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[33]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3015,7 +3216,7 @@ func (x *SessionResponse) String() string {
 func (*SessionResponse) ProtoMessage() {}
 
 func (x *SessionResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[33]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3028,7 +3229,7 @@ func (x *SessionResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionResponse.ProtoReflect.Descriptor instead.
 func (*SessionResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{33}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *SessionResponse) GetKind() isSessionResponse_Kind {
@@ -3066,7 +3267,7 @@ type ResponseItems struct {
 
 func (x *ResponseItems) Reset() {
 	*x = ResponseItems{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[34]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3279,7 @@ func (x *ResponseItems) String() string {
 func (*ResponseItems) ProtoMessage() {}
 
 func (x *ResponseItems) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[34]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3292,7 @@ func (x *ResponseItems) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseItems.ProtoReflect.Descriptor instead.
 func (*ResponseItems) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{34}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ResponseItems) GetItems() []*ResponseItem {
@@ -3112,6 +3313,7 @@ type ResponseItem struct {
 	//	*ResponseItem_Release
 	//	*ResponseItem_Renew
 	//	*ResponseItem_Peek
+	//	*ResponseItem_Refresh
 	//	*ResponseItem_Error
 	Answer        isResponseItem_Answer `protobuf_oneof:"answer"`
 	unknownFields protoimpl.UnknownFields
@@ -3120,7 +3322,7 @@ type ResponseItem struct {
 
 func (x *ResponseItem) Reset() {
 	*x = ResponseItem{}
-	mi := &file_quorlease_v1_admission_proto_msgTypes[35]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3334,7 @@ func (x *ResponseItem) String() string {
 func (*ResponseItem) ProtoMessage() {}
 
 func (x *ResponseItem) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_admission_proto_msgTypes[35]
+	mi := &file_quorlease_v1_admission_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3347,7 @@ func (x *ResponseItem) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResponseItem.ProtoReflect.Descriptor instead.
 func (*ResponseItem) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{35}
+	return file_quorlease_v1_admission_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ResponseItem) GetSeq() uint64 {
@@ -3207,6 +3409,15 @@ func (x *ResponseItem) GetPeek() *PeekResponse {
 	return nil
 }
 
+func (x *ResponseItem) GetRefresh() *RefreshResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*ResponseItem_Refresh); ok {
+			return x.Refresh
+		}
+	}
+	return nil
+}
+
 func (x *ResponseItem) GetError() *status.Status {
 	if x != nil {
 		if x, ok := x.Answer.(*ResponseItem_Error); ok {
@@ -3240,6 +3451,10 @@ type ResponseItem_Peek struct {
 	Peek *PeekResponse `protobuf:"bytes,7,opt,name=peek,proto3,oneof"`
 }
 
+type ResponseItem_Refresh struct {
+	Refresh *RefreshResponse `protobuf:"bytes,8,opt,name=refresh,proto3,oneof"`
+}
+
 type ResponseItem_Error struct {
 	// The same code and details that the unary call would have failed with.
 	Error *status.Status `protobuf:"bytes,15,opt,name=error,proto3,oneof"`
@@ -3254,6 +3469,8 @@ func (*ResponseItem_Release) isResponseItem_Answer() {}
 func (*ResponseItem_Renew) isResponseItem_Answer() {}
 
 func (*ResponseItem_Peek) isResponseItem_Answer() {}
+
+func (*ResponseItem_Refresh) isResponseItem_Answer() {}
 
 func (*ResponseItem_Error) isResponseItem_Answer() {}
 
@@ -3325,7 +3542,7 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\tFallbacks\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x04R\brevision\x12.\n" +
 	"\x06limits\x18\x02 \x03(\v2\x16.quorlease.v1.FallbackR\x06limits\x121\n" +
-	"\aretries\x18\x03 \x01(\v2\x17.quorlease.v1.RetryRuleR\aretries\"\x90\x02\n" +
+	"\aretries\x18\x03 \x01(\v2\x17.quorlease.v1.RetryRuleR\aretries\"\x91\x03\n" +
 	"\bFallback\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12.\n" +
 	"\x04mode\x18\x02 \x01(\x0e2\x1a.quorlease.v1.FallbackModeR\x04mode\x12 \n" +
@@ -3334,9 +3551,20 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"dimensions\x18\x04 \x03(\v2\x1f.quorlease.v1.FallbackDimensionR\n" +
 	"dimensions\x12\x1c\n" +
 	"\tunlimited\x18\x05 \x01(\bR\tunlimited\x12/\n" +
-	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05leaseB\f\n" +
+	"\x05lease\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x126\n" +
+	"\tvalid_for\x18\a \x01(\v2\x19.google.protobuf.DurationR\bvalidFor\x12-\n" +
+	"\x04hold\x18\b \x01(\v2\x19.google.protobuf.DurationR\x04hold\x12\x18\n" +
+	"\aversion\x18\t \x01(\x04R\aversionB\f\n" +
 	"\n" +
-	"_share_ppm\"\x8c\x01\n" +
+	"_share_ppm\"=\n" +
+	"\x0eRefreshRequest\x12+\n" +
+	"\x04held\x18\x01 \x03(\v2\x17.quorlease.v1.HeldShareR\x04held\"O\n" +
+	"\tHeldShare\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04left\x18\x03 \x01(\bR\x04left\"A\n" +
+	"\x0fRefreshResponse\x12.\n" +
+	"\x06shares\x18\x01 \x03(\v2\x16.quorlease.v1.FallbackR\x06shares\"\x8c\x01\n" +
 	"\x11FallbackDimension\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06amount\x18\x02 \x01(\x03R\x06amount\x125\n" +
@@ -3486,7 +3714,7 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"connection\x18\x03 \x01(\x04R\n" +
 	"connection\"?\n" +
 	"\fRequestItems\x12/\n" +
-	"\x05items\x18\x01 \x03(\v2\x19.quorlease.v1.RequestItemR\x05items\"\xa5\x03\n" +
+	"\x05items\x18\x01 \x03(\v2\x19.quorlease.v1.RequestItemR\x05items\"\xdf\x03\n" +
 	"\vRequestItem\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x123\n" +
 	"\atimeout\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\atimeout\x128\n" +
@@ -3495,7 +3723,8 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\arelease\x18\x05 \x01(\v2\x1c.quorlease.v1.ReleaseRequestH\x00R\arelease\x122\n" +
 	"\x05renew\x18\x06 \x01(\v2\x1a.quorlease.v1.RenewRequestH\x00R\x05renew\x12/\n" +
 	"\x04peek\x18\a \x01(\v2\x19.quorlease.v1.PeekRequestH\x00R\x04peek\x122\n" +
-	"\x06cancel\x18\b \x01(\v2\x18.quorlease.v1.CancelItemH\x00R\x06cancelB\v\n" +
+	"\x06cancel\x18\b \x01(\v2\x18.quorlease.v1.CancelItemH\x00R\x06cancel\x128\n" +
+	"\arefresh\x18\t \x01(\v2\x1c.quorlease.v1.RefreshRequestH\x00R\arefreshB\v\n" +
 	"\toperation\"\f\n" +
 	"\n" +
 	"CancelItem\"N\n" +
@@ -3503,14 +3732,15 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x05items\x18\x02 \x01(\v2\x1b.quorlease.v1.ResponseItemsH\x00R\x05itemsB\x06\n" +
 	"\x04kind\"A\n" +
 	"\rResponseItems\x120\n" +
-	"\x05items\x18\x01 \x03(\v2\x1a.quorlease.v1.ResponseItemR\x05items\"\xeb\x02\n" +
+	"\x05items\x18\x01 \x03(\v2\x1a.quorlease.v1.ResponseItemR\x05items\"\xa6\x03\n" +
 	"\fResponseItem\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x129\n" +
 	"\aacquire\x18\x03 \x01(\v2\x1d.quorlease.v1.AcquireResponseH\x00R\aacquire\x126\n" +
 	"\x06settle\x18\x04 \x01(\v2\x1c.quorlease.v1.SettleResponseH\x00R\x06settle\x129\n" +
 	"\arelease\x18\x05 \x01(\v2\x1d.quorlease.v1.ReleaseResponseH\x00R\arelease\x123\n" +
 	"\x05renew\x18\x06 \x01(\v2\x1b.quorlease.v1.RenewResponseH\x00R\x05renew\x120\n" +
-	"\x04peek\x18\a \x01(\v2\x1a.quorlease.v1.PeekResponseH\x00R\x04peek\x12*\n" +
+	"\x04peek\x18\a \x01(\v2\x1a.quorlease.v1.PeekResponseH\x00R\x04peek\x129\n" +
+	"\arefresh\x18\b \x01(\v2\x1d.quorlease.v1.RefreshResponseH\x00R\arefresh\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x12.google.rpc.StatusH\x00R\x05errorB\b\n" +
 	"\x06answer*=\n" +
 	"\bDecision\x12\x18\n" +
@@ -3576,7 +3806,7 @@ func file_quorlease_v1_admission_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_v1_admission_proto_enumTypes = make([]protoimpl.EnumInfo, 6)
-var file_quorlease_v1_admission_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_quorlease_v1_admission_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_quorlease_v1_admission_proto_goTypes = []any{
 	(Decision)(0),               // 0: quorlease.v1.Decision
 	(Source)(0),                 // 1: quorlease.v1.Source
@@ -3593,55 +3823,58 @@ var file_quorlease_v1_admission_proto_goTypes = []any{
 	(*AcquireResponse)(nil),     // 12: quorlease.v1.AcquireResponse
 	(*Fallbacks)(nil),           // 13: quorlease.v1.Fallbacks
 	(*Fallback)(nil),            // 14: quorlease.v1.Fallback
-	(*FallbackDimension)(nil),   // 15: quorlease.v1.FallbackDimension
-	(*RetryRule)(nil),           // 16: quorlease.v1.RetryRule
-	(*Usage)(nil),               // 17: quorlease.v1.Usage
-	(*SettleRequest)(nil),       // 18: quorlease.v1.SettleRequest
-	(*Settlement)(nil),          // 19: quorlease.v1.Settlement
-	(*SettleResponse)(nil),      // 20: quorlease.v1.SettleResponse
-	(*ReleaseRequest)(nil),      // 21: quorlease.v1.ReleaseRequest
-	(*ReleaseResponse)(nil),     // 22: quorlease.v1.ReleaseResponse
-	(*RenewRequest)(nil),        // 23: quorlease.v1.RenewRequest
-	(*RenewResponse)(nil),       // 24: quorlease.v1.RenewResponse
-	(*ReportRequest)(nil),       // 25: quorlease.v1.ReportRequest
-	(*Feedback)(nil),            // 26: quorlease.v1.Feedback
-	(*Attempts)(nil),            // 27: quorlease.v1.Attempts
-	(*Admitted)(nil),            // 28: quorlease.v1.Admitted
-	(*ReportResponse)(nil),      // 29: quorlease.v1.ReportResponse
-	(*Controlled)(nil),          // 30: quorlease.v1.Controlled
-	(*Booked)(nil),              // 31: quorlease.v1.Booked
-	(*PeekRequest)(nil),         // 32: quorlease.v1.PeekRequest
-	(*PeekResponse)(nil),        // 33: quorlease.v1.PeekResponse
-	(*SessionRequest)(nil),      // 34: quorlease.v1.SessionRequest
-	(*Hello)(nil),               // 35: quorlease.v1.Hello
-	(*RequestItems)(nil),        // 36: quorlease.v1.RequestItems
-	(*RequestItem)(nil),         // 37: quorlease.v1.RequestItem
-	(*CancelItem)(nil),          // 38: quorlease.v1.CancelItem
-	(*SessionResponse)(nil),     // 39: quorlease.v1.SessionResponse
-	(*ResponseItems)(nil),       // 40: quorlease.v1.ResponseItems
-	(*ResponseItem)(nil),        // 41: quorlease.v1.ResponseItem
-	nil,                         // 42: quorlease.v1.AcquireRequest.AttributesEntry
-	nil,                         // 43: quorlease.v1.AcquireRequest.AmountsEntry
-	nil,                         // 44: quorlease.v1.Feedback.AttributesEntry
-	nil,                         // 45: quorlease.v1.Feedback.RemainingEntry
-	nil,                         // 46: quorlease.v1.PeekRequest.AttributesEntry
-	nil,                         // 47: quorlease.v1.PeekRequest.AmountsEntry
-	(*durationpb.Duration)(nil), // 48: google.protobuf.Duration
-	(*status.Status)(nil),       // 49: google.rpc.Status
+	(*RefreshRequest)(nil),      // 15: quorlease.v1.RefreshRequest
+	(*HeldShare)(nil),           // 16: quorlease.v1.HeldShare
+	(*RefreshResponse)(nil),     // 17: quorlease.v1.RefreshResponse
+	(*FallbackDimension)(nil),   // 18: quorlease.v1.FallbackDimension
+	(*RetryRule)(nil),           // 19: quorlease.v1.RetryRule
+	(*Usage)(nil),               // 20: quorlease.v1.Usage
+	(*SettleRequest)(nil),       // 21: quorlease.v1.SettleRequest
+	(*Settlement)(nil),          // 22: quorlease.v1.Settlement
+	(*SettleResponse)(nil),      // 23: quorlease.v1.SettleResponse
+	(*ReleaseRequest)(nil),      // 24: quorlease.v1.ReleaseRequest
+	(*ReleaseResponse)(nil),     // 25: quorlease.v1.ReleaseResponse
+	(*RenewRequest)(nil),        // 26: quorlease.v1.RenewRequest
+	(*RenewResponse)(nil),       // 27: quorlease.v1.RenewResponse
+	(*ReportRequest)(nil),       // 28: quorlease.v1.ReportRequest
+	(*Feedback)(nil),            // 29: quorlease.v1.Feedback
+	(*Attempts)(nil),            // 30: quorlease.v1.Attempts
+	(*Admitted)(nil),            // 31: quorlease.v1.Admitted
+	(*ReportResponse)(nil),      // 32: quorlease.v1.ReportResponse
+	(*Controlled)(nil),          // 33: quorlease.v1.Controlled
+	(*Booked)(nil),              // 34: quorlease.v1.Booked
+	(*PeekRequest)(nil),         // 35: quorlease.v1.PeekRequest
+	(*PeekResponse)(nil),        // 36: quorlease.v1.PeekResponse
+	(*SessionRequest)(nil),      // 37: quorlease.v1.SessionRequest
+	(*Hello)(nil),               // 38: quorlease.v1.Hello
+	(*RequestItems)(nil),        // 39: quorlease.v1.RequestItems
+	(*RequestItem)(nil),         // 40: quorlease.v1.RequestItem
+	(*CancelItem)(nil),          // 41: quorlease.v1.CancelItem
+	(*SessionResponse)(nil),     // 42: quorlease.v1.SessionResponse
+	(*ResponseItems)(nil),       // 43: quorlease.v1.ResponseItems
+	(*ResponseItem)(nil),        // 44: quorlease.v1.ResponseItem
+	nil,                         // 45: quorlease.v1.AcquireRequest.AttributesEntry
+	nil,                         // 46: quorlease.v1.AcquireRequest.AmountsEntry
+	nil,                         // 47: quorlease.v1.Feedback.AttributesEntry
+	nil,                         // 48: quorlease.v1.Feedback.RemainingEntry
+	nil,                         // 49: quorlease.v1.PeekRequest.AttributesEntry
+	nil,                         // 50: quorlease.v1.PeekRequest.AmountsEntry
+	(*durationpb.Duration)(nil), // 51: google.protobuf.Duration
+	(*status.Status)(nil),       // 52: google.rpc.Status
 }
 var file_quorlease_v1_admission_proto_depIdxs = []int32{
-	48, // 0: quorlease.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
+	51, // 0: quorlease.v1.AcquireRequest.max_wait:type_name -> google.protobuf.Duration
 	6,  // 1: quorlease.v1.AcquireRequest.charges:type_name -> quorlease.v1.Charge
-	42, // 2: quorlease.v1.AcquireRequest.attributes:type_name -> quorlease.v1.AcquireRequest.AttributesEntry
-	43, // 3: quorlease.v1.AcquireRequest.amounts:type_name -> quorlease.v1.AcquireRequest.AmountsEntry
+	45, // 2: quorlease.v1.AcquireRequest.attributes:type_name -> quorlease.v1.AcquireRequest.AttributesEntry
+	46, // 3: quorlease.v1.AcquireRequest.amounts:type_name -> quorlease.v1.AcquireRequest.AmountsEntry
 	6,  // 4: quorlease.v1.Lease.charges:type_name -> quorlease.v1.Charge
-	48, // 5: quorlease.v1.Lease.ttl:type_name -> google.protobuf.Duration
+	51, // 5: quorlease.v1.Lease.ttl:type_name -> google.protobuf.Duration
 	3,  // 6: quorlease.v1.Lease.state:type_name -> quorlease.v1.LeaseState
 	2,  // 7: quorlease.v1.Denial.reason:type_name -> quorlease.v1.Reason
-	48, // 8: quorlease.v1.Denial.retry_after:type_name -> google.protobuf.Duration
-	48, // 9: quorlease.v1.Denial.frees_in:type_name -> google.protobuf.Duration
-	48, // 10: quorlease.v1.QueueStatus.eta:type_name -> google.protobuf.Duration
-	48, // 11: quorlease.v1.QueueStatus.waited:type_name -> google.protobuf.Duration
+	51, // 8: quorlease.v1.Denial.retry_after:type_name -> google.protobuf.Duration
+	51, // 9: quorlease.v1.Denial.frees_in:type_name -> google.protobuf.Duration
+	51, // 10: quorlease.v1.QueueStatus.eta:type_name -> google.protobuf.Duration
+	51, // 11: quorlease.v1.QueueStatus.waited:type_name -> google.protobuf.Duration
 	0,  // 12: quorlease.v1.AcquireResponse.decision:type_name -> quorlease.v1.Decision
 	8,  // 13: quorlease.v1.AcquireResponse.lease:type_name -> quorlease.v1.Lease
 	9,  // 14: quorlease.v1.AcquireResponse.denials:type_name -> quorlease.v1.Denial
@@ -3651,78 +3884,84 @@ var file_quorlease_v1_admission_proto_depIdxs = []int32{
 	10, // 18: quorlease.v1.AcquireResponse.queue:type_name -> quorlease.v1.QueueStatus
 	9,  // 19: quorlease.v1.AcquireResponse.warnings:type_name -> quorlease.v1.Denial
 	14, // 20: quorlease.v1.Fallbacks.limits:type_name -> quorlease.v1.Fallback
-	16, // 21: quorlease.v1.Fallbacks.retries:type_name -> quorlease.v1.RetryRule
+	19, // 21: quorlease.v1.Fallbacks.retries:type_name -> quorlease.v1.RetryRule
 	4,  // 22: quorlease.v1.Fallback.mode:type_name -> quorlease.v1.FallbackMode
-	15, // 23: quorlease.v1.Fallback.dimensions:type_name -> quorlease.v1.FallbackDimension
-	48, // 24: quorlease.v1.Fallback.lease:type_name -> google.protobuf.Duration
-	48, // 25: quorlease.v1.FallbackDimension.interval:type_name -> google.protobuf.Duration
-	48, // 26: quorlease.v1.RetryRule.window:type_name -> google.protobuf.Duration
-	48, // 27: quorlease.v1.RetryRule.retry_after:type_name -> google.protobuf.Duration
-	48, // 28: quorlease.v1.RetryRule.min_retries_interval:type_name -> google.protobuf.Duration
-	17, // 29: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 30: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
-	19, // 31: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
-	48, // 32: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
-	3,  // 33: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
-	19, // 34: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
-	48, // 35: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
-	17, // 36: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
-	3,  // 37: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
-	48, // 38: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
-	19, // 39: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
-	28, // 40: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
-	26, // 41: quorlease.v1.ReportRequest.feedback:type_name -> quorlease.v1.Feedback
-	27, // 42: quorlease.v1.ReportRequest.attempts:type_name -> quorlease.v1.Attempts
-	5,  // 43: quorlease.v1.Feedback.kind:type_name -> quorlease.v1.Feedback.Kind
-	44, // 44: quorlease.v1.Feedback.attributes:type_name -> quorlease.v1.Feedback.AttributesEntry
-	48, // 45: quorlease.v1.Feedback.wait:type_name -> google.protobuf.Duration
-	45, // 46: quorlease.v1.Feedback.remaining:type_name -> quorlease.v1.Feedback.RemainingEntry
-	31, // 47: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
-	30, // 48: quorlease.v1.ReportResponse.controlled:type_name -> quorlease.v1.Controlled
-	48, // 49: quorlease.v1.Controlled.paused:type_name -> google.protobuf.Duration
-	6,  // 50: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
-	46, // 51: quorlease.v1.PeekRequest.attributes:type_name -> quorlease.v1.PeekRequest.AttributesEntry
-	47, // 52: quorlease.v1.PeekRequest.amounts:type_name -> quorlease.v1.PeekRequest.AmountsEntry
-	0,  // 53: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
-	9,  // 54: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
-	11, // 55: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
-	35, // 56: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
-	36, // 57: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
-	37, // 58: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
-	48, // 59: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
-	7,  // 60: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
-	18, // 61: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
-	21, // 62: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
-	23, // 63: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
-	32, // 64: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
-	38, // 65: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
-	40, // 66: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
-	41, // 67: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
-	12, // 68: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
-	20, // 69: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
-	22, // 70: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
-	24, // 71: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
-	33, // 72: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
-	49, // 73: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
-	7,  // 74: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
-	18, // 75: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
-	21, // 76: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
-	23, // 77: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
-	25, // 78: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
-	32, // 79: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
-	34, // 80: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
-	12, // 81: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
-	20, // 82: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
-	22, // 83: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
-	24, // 84: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
-	29, // 85: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
-	33, // 86: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
-	39, // 87: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
-	81, // [81:88] is the sub-list for method output_type
-	74, // [74:81] is the sub-list for method input_type
-	74, // [74:74] is the sub-list for extension type_name
-	74, // [74:74] is the sub-list for extension extendee
-	0,  // [0:74] is the sub-list for field type_name
+	18, // 23: quorlease.v1.Fallback.dimensions:type_name -> quorlease.v1.FallbackDimension
+	51, // 24: quorlease.v1.Fallback.lease:type_name -> google.protobuf.Duration
+	51, // 25: quorlease.v1.Fallback.valid_for:type_name -> google.protobuf.Duration
+	51, // 26: quorlease.v1.Fallback.hold:type_name -> google.protobuf.Duration
+	16, // 27: quorlease.v1.RefreshRequest.held:type_name -> quorlease.v1.HeldShare
+	14, // 28: quorlease.v1.RefreshResponse.shares:type_name -> quorlease.v1.Fallback
+	51, // 29: quorlease.v1.FallbackDimension.interval:type_name -> google.protobuf.Duration
+	51, // 30: quorlease.v1.RetryRule.window:type_name -> google.protobuf.Duration
+	51, // 31: quorlease.v1.RetryRule.retry_after:type_name -> google.protobuf.Duration
+	51, // 32: quorlease.v1.RetryRule.min_retries_interval:type_name -> google.protobuf.Duration
+	20, // 33: quorlease.v1.SettleRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 34: quorlease.v1.SettleResponse.state:type_name -> quorlease.v1.LeaseState
+	22, // 35: quorlease.v1.SettleResponse.settlements:type_name -> quorlease.v1.Settlement
+	51, // 36: quorlease.v1.SettleResponse.ttl:type_name -> google.protobuf.Duration
+	3,  // 37: quorlease.v1.ReleaseResponse.state:type_name -> quorlease.v1.LeaseState
+	22, // 38: quorlease.v1.ReleaseResponse.settlements:type_name -> quorlease.v1.Settlement
+	51, // 39: quorlease.v1.RenewRequest.ttl:type_name -> google.protobuf.Duration
+	20, // 40: quorlease.v1.RenewRequest.used:type_name -> quorlease.v1.Usage
+	3,  // 41: quorlease.v1.RenewResponse.state:type_name -> quorlease.v1.LeaseState
+	51, // 42: quorlease.v1.RenewResponse.ttl:type_name -> google.protobuf.Duration
+	22, // 43: quorlease.v1.RenewResponse.settlements:type_name -> quorlease.v1.Settlement
+	31, // 44: quorlease.v1.ReportRequest.admitted:type_name -> quorlease.v1.Admitted
+	29, // 45: quorlease.v1.ReportRequest.feedback:type_name -> quorlease.v1.Feedback
+	30, // 46: quorlease.v1.ReportRequest.attempts:type_name -> quorlease.v1.Attempts
+	5,  // 47: quorlease.v1.Feedback.kind:type_name -> quorlease.v1.Feedback.Kind
+	47, // 48: quorlease.v1.Feedback.attributes:type_name -> quorlease.v1.Feedback.AttributesEntry
+	51, // 49: quorlease.v1.Feedback.wait:type_name -> google.protobuf.Duration
+	48, // 50: quorlease.v1.Feedback.remaining:type_name -> quorlease.v1.Feedback.RemainingEntry
+	34, // 51: quorlease.v1.ReportResponse.booked:type_name -> quorlease.v1.Booked
+	33, // 52: quorlease.v1.ReportResponse.controlled:type_name -> quorlease.v1.Controlled
+	51, // 53: quorlease.v1.Controlled.paused:type_name -> google.protobuf.Duration
+	6,  // 54: quorlease.v1.PeekRequest.charges:type_name -> quorlease.v1.Charge
+	49, // 55: quorlease.v1.PeekRequest.attributes:type_name -> quorlease.v1.PeekRequest.AttributesEntry
+	50, // 56: quorlease.v1.PeekRequest.amounts:type_name -> quorlease.v1.PeekRequest.AmountsEntry
+	0,  // 57: quorlease.v1.PeekResponse.decision:type_name -> quorlease.v1.Decision
+	9,  // 58: quorlease.v1.PeekResponse.denials:type_name -> quorlease.v1.Denial
+	11, // 59: quorlease.v1.PeekResponse.remaining:type_name -> quorlease.v1.Remaining
+	38, // 60: quorlease.v1.SessionRequest.hello:type_name -> quorlease.v1.Hello
+	39, // 61: quorlease.v1.SessionRequest.items:type_name -> quorlease.v1.RequestItems
+	40, // 62: quorlease.v1.RequestItems.items:type_name -> quorlease.v1.RequestItem
+	51, // 63: quorlease.v1.RequestItem.timeout:type_name -> google.protobuf.Duration
+	7,  // 64: quorlease.v1.RequestItem.acquire:type_name -> quorlease.v1.AcquireRequest
+	21, // 65: quorlease.v1.RequestItem.settle:type_name -> quorlease.v1.SettleRequest
+	24, // 66: quorlease.v1.RequestItem.release:type_name -> quorlease.v1.ReleaseRequest
+	26, // 67: quorlease.v1.RequestItem.renew:type_name -> quorlease.v1.RenewRequest
+	35, // 68: quorlease.v1.RequestItem.peek:type_name -> quorlease.v1.PeekRequest
+	41, // 69: quorlease.v1.RequestItem.cancel:type_name -> quorlease.v1.CancelItem
+	15, // 70: quorlease.v1.RequestItem.refresh:type_name -> quorlease.v1.RefreshRequest
+	43, // 71: quorlease.v1.SessionResponse.items:type_name -> quorlease.v1.ResponseItems
+	44, // 72: quorlease.v1.ResponseItems.items:type_name -> quorlease.v1.ResponseItem
+	12, // 73: quorlease.v1.ResponseItem.acquire:type_name -> quorlease.v1.AcquireResponse
+	23, // 74: quorlease.v1.ResponseItem.settle:type_name -> quorlease.v1.SettleResponse
+	25, // 75: quorlease.v1.ResponseItem.release:type_name -> quorlease.v1.ReleaseResponse
+	27, // 76: quorlease.v1.ResponseItem.renew:type_name -> quorlease.v1.RenewResponse
+	36, // 77: quorlease.v1.ResponseItem.peek:type_name -> quorlease.v1.PeekResponse
+	17, // 78: quorlease.v1.ResponseItem.refresh:type_name -> quorlease.v1.RefreshResponse
+	52, // 79: quorlease.v1.ResponseItem.error:type_name -> google.rpc.Status
+	7,  // 80: quorlease.v1.Admission.Acquire:input_type -> quorlease.v1.AcquireRequest
+	21, // 81: quorlease.v1.Admission.Settle:input_type -> quorlease.v1.SettleRequest
+	24, // 82: quorlease.v1.Admission.Release:input_type -> quorlease.v1.ReleaseRequest
+	26, // 83: quorlease.v1.Admission.Renew:input_type -> quorlease.v1.RenewRequest
+	28, // 84: quorlease.v1.Admission.Report:input_type -> quorlease.v1.ReportRequest
+	35, // 85: quorlease.v1.Admission.Peek:input_type -> quorlease.v1.PeekRequest
+	37, // 86: quorlease.v1.Admission.Session:input_type -> quorlease.v1.SessionRequest
+	12, // 87: quorlease.v1.Admission.Acquire:output_type -> quorlease.v1.AcquireResponse
+	23, // 88: quorlease.v1.Admission.Settle:output_type -> quorlease.v1.SettleResponse
+	25, // 89: quorlease.v1.Admission.Release:output_type -> quorlease.v1.ReleaseResponse
+	27, // 90: quorlease.v1.Admission.Renew:output_type -> quorlease.v1.RenewResponse
+	32, // 91: quorlease.v1.Admission.Report:output_type -> quorlease.v1.ReportResponse
+	36, // 92: quorlease.v1.Admission.Peek:output_type -> quorlease.v1.PeekResponse
+	42, // 93: quorlease.v1.Admission.Session:output_type -> quorlease.v1.SessionResponse
+	87, // [87:94] is the sub-list for method output_type
+	80, // [80:87] is the sub-list for method input_type
+	80, // [80:80] is the sub-list for extension type_name
+	80, // [80:80] is the sub-list for extension extendee
+	0,  // [0:80] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_admission_proto_init() }
@@ -3732,27 +3971,29 @@ func file_quorlease_v1_admission_proto_init() {
 	}
 	file_quorlease_v1_admission_proto_msgTypes[1].OneofWrappers = []any{}
 	file_quorlease_v1_admission_proto_msgTypes[8].OneofWrappers = []any{}
-	file_quorlease_v1_admission_proto_msgTypes[28].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[31].OneofWrappers = []any{
 		(*SessionRequest_Hello)(nil),
 		(*SessionRequest_Items)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[31].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[34].OneofWrappers = []any{
 		(*RequestItem_Acquire)(nil),
 		(*RequestItem_Settle)(nil),
 		(*RequestItem_Release)(nil),
 		(*RequestItem_Renew)(nil),
 		(*RequestItem_Peek)(nil),
 		(*RequestItem_Cancel)(nil),
+		(*RequestItem_Refresh)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[33].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[36].OneofWrappers = []any{
 		(*SessionResponse_Items)(nil),
 	}
-	file_quorlease_v1_admission_proto_msgTypes[35].OneofWrappers = []any{
+	file_quorlease_v1_admission_proto_msgTypes[38].OneofWrappers = []any{
 		(*ResponseItem_Acquire)(nil),
 		(*ResponseItem_Settle)(nil),
 		(*ResponseItem_Release)(nil),
 		(*ResponseItem_Renew)(nil),
 		(*ResponseItem_Peek)(nil),
+		(*ResponseItem_Refresh)(nil),
 		(*ResponseItem_Error)(nil),
 	}
 	type x struct{}
@@ -3761,7 +4002,7 @@ func file_quorlease_v1_admission_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_admission_proto_rawDesc), len(file_quorlease_v1_admission_proto_rawDesc)),
 			NumEnums:      6,
-			NumMessages:   42,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -432,9 +432,12 @@ type Limit struct {
 	Source           *Reference `protobuf:"bytes,21,opt,name=source,proto3" json:"source,omitempty"`
 	// Longest life of tokens that a node holds for this limit, 100 ms to 1 h.
 	// Absent: 3 s.
-	Escrow        *durationpb.Duration `protobuf:"bytes,22,opt,name=escrow,proto3" json:"escrow,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Escrow *durationpb.Duration `protobuf:"bytes,22,opt,name=escrow,proto3" json:"escrow,omitempty"`
+	// With SHARE_ON_LOSS what is not handed out, of the rate after target, for clients
+	// that are cut off, in hundredths of a percent, 0 to 9999.
+	ShareReserveBp int64 `protobuf:"varint,23,opt,name=share_reserve_bp,json=shareReserveBp,proto3" json:"share_reserve_bp,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Limit) Reset() {
@@ -619,6 +622,13 @@ func (x *Limit) GetEscrow() *durationpb.Duration {
 		return x.Escrow
 	}
 	return nil
+}
+
+func (x *Limit) GetShareReserveBp() int64 {
+	if x != nil {
+		return x.ShareReserveBp
+	}
+	return 0
 }
 
 type Quota struct {
@@ -2841,7 +2851,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x19\n" +
 	"\bshare_bp\x18\x02 \x01(\x03R\ashareBp\x12\x1e\n" +
 	"\bburst_bp\x18\x03 \x01(\x03H\x00R\aburstBp\x88\x01\x01B\v\n" +
-	"\t_burst_bp\"\xb1\b\n" +
+	"\t_burst_bp\"\xdb\b\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03per\x18\x02 \x03(\tR\x03per\x12\x1c\n" +
@@ -2867,7 +2877,8 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x05queue\x18\x13 \x01(\v2\x13.quorlease.v1.QueueR\x05queue\x12-\n" +
 	"\x13max_keys_per_client\x18\x14 \x01(\x03R\x10maxKeysPerClient\x12/\n" +
 	"\x06source\x18\x15 \x01(\v2\x17.quorlease.v1.ReferenceR\x06source\x121\n" +
-	"\x06escrow\x18\x16 \x01(\v2\x19.google.protobuf.DurationR\x06escrow\x1a8\n" +
+	"\x06escrow\x18\x16 \x01(\v2\x19.google.protobuf.DurationR\x06escrow\x12(\n" +
+	"\x10share_reserve_bp\x18\x17 \x01(\x03R\x0eshareReserveBp\x1a8\n" +
 	"\n" +
 	"MatchEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

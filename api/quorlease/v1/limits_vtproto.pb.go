@@ -215,6 +215,13 @@ func (m *Limit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ShareReserveBp != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ShareReserveBp))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xb8
+	}
 	if m.Escrow != nil {
 		size, err := (*durationpb.Duration)(m.Escrow).MarshalToSizedBufferVT(dAtA[:i])
 		if err != nil {
@@ -2610,6 +2617,9 @@ func (m *Limit) SizeVT() (n int) {
 		l = (*durationpb.Duration)(m.Escrow).SizeVT()
 		n += 2 + l + protohelpers.SizeOfVarint(uint64(l))
 	}
+	if m.ShareReserveBp != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ShareReserveBp))
+	}
 	n += len(m.unknownFields)
 	return n
 }
@@ -4590,6 +4600,25 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 23:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ShareReserveBp", wireType)
+			}
+			m.ShareReserveBp = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ShareReserveBp |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
 		default:
 			iNdEx = preIndex
 			skippy, err := protohelpers.Skip(dAtA[iNdEx:])

@@ -186,6 +186,7 @@ type Operation struct {
 	//	*Operation_Feedback
 	//	*Operation_AskEscrow
 	//	*Operation_ReturnEscrow
+	//	*Operation_ReportShares
 	Kind          isOperation_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -363,6 +364,15 @@ func (x *Operation) GetReturnEscrow() *ReturnEscrow {
 	return nil
 }
 
+func (x *Operation) GetReportShares() *ReportShares {
+	if x != nil {
+		if x, ok := x.Kind.(*Operation_ReportShares); ok {
+			return x.ReportShares
+		}
+	}
+	return nil
+}
+
 type isOperation_Kind interface {
 	isOperation_Kind()
 }
@@ -427,6 +437,10 @@ type Operation_ReturnEscrow struct {
 	ReturnEscrow *ReturnEscrow `protobuf:"bytes,15,opt,name=return_escrow,json=returnEscrow,proto3,oneof"`
 }
 
+type Operation_ReportShares struct {
+	ReportShares *ReportShares `protobuf:"bytes,16,opt,name=report_shares,json=reportShares,proto3,oneof"`
+}
+
 func (*Operation_Acquire) isOperation_Kind() {}
 
 func (*Operation_Settle) isOperation_Kind() {}
@@ -456,6 +470,8 @@ func (*Operation_Feedback) isOperation_Kind() {}
 func (*Operation_AskEscrow) isOperation_Kind() {}
 
 func (*Operation_ReturnEscrow) isOperation_Kind() {}
+
+func (*Operation_ReportShares) isOperation_Kind() {}
 
 // Charge asks for amount of one dimension of one key of one limit.
 type Charge struct {
@@ -2171,6 +2187,134 @@ func (x *AdmittedCount) GetTokens() int64 {
 	return 0
 }
 
+// ReportShares says which sessions a node has heard of that may have to share
+// limits among themselves, and which promises they hold. It is true for ever: loss,
+// repetition and order do no harm.
+type ReportShares struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// 1 to 1024, no limit and session twice.
+	Held          []*HeldShare `protobuf:"bytes,1,rep,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReportShares) Reset() {
+	*x = ReportShares{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReportShares) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReportShares) ProtoMessage() {}
+
+func (x *ReportShares) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReportShares.ProtoReflect.Descriptor instead.
+func (*ReportShares) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *ReportShares) GetHeld() []*HeldShare {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+type HeldShare struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Limit string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	// 16 bytes.
+	Session []byte `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
+	// The credential that it has.
+	Owner string `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// The newest promise that it holds, 0 for none: it uses no older one any more.
+	Version uint64 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	// It holds nothing any more, and will use nothing of what it was promised.
+	Left          bool `protobuf:"varint,5,opt,name=left,proto3" json:"left,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldShare) Reset() {
+	*x = HeldShare{}
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldShare) ProtoMessage() {}
+
+func (x *HeldShare) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldShare.ProtoReflect.Descriptor instead.
+func (*HeldShare) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *HeldShare) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *HeldShare) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *HeldShare) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *HeldShare) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *HeldShare) GetLeft() bool {
+	if x != nil {
+		return x.Left
+	}
+	return false
+}
+
 // SetNode records a member's addresses.
 type SetNode struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2183,7 +2327,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2195,7 +2339,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[23]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2208,7 +2352,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{23}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SetNode) GetNode() *NodeRecord {
@@ -2243,7 +2387,7 @@ type NodeRecord struct {
 
 func (x *NodeRecord) Reset() {
 	*x = NodeRecord{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2399,7 @@ func (x *NodeRecord) String() string {
 func (*NodeRecord) ProtoMessage() {}
 
 func (x *NodeRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[24]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2412,7 @@ func (x *NodeRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeRecord.ProtoReflect.Descriptor instead.
 func (*NodeRecord) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{24}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *NodeRecord) GetRaftId() string {
@@ -2325,7 +2469,7 @@ type Form struct {
 
 func (x *Form) Reset() {
 	*x = Form{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2337,7 +2481,7 @@ func (x *Form) String() string {
 func (*Form) ProtoMessage() {}
 
 func (x *Form) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[25]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2350,7 +2494,7 @@ func (x *Form) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Form.ProtoReflect.Descriptor instead.
 func (*Form) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{25}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Form) GetClusterId() string {
@@ -2384,7 +2528,7 @@ type Caps struct {
 
 func (x *Caps) Reset() {
 	*x = Caps{}
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2540,7 @@ func (x *Caps) String() string {
 func (*Caps) ProtoMessage() {}
 
 func (x *Caps) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_entry_proto_msgTypes[26]
+	mi := &file_quorlease_log_v1_entry_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2553,7 @@ func (x *Caps) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Caps.ProtoReflect.Descriptor instead.
 func (*Caps) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{26}
+	return file_quorlease_log_v1_entry_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Caps) GetKeys() int64 {
@@ -2451,7 +2595,7 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\n" +
 	"operations\x18\x03 \x03(\v2\x1b.quorlease.log.v1.OperationR\n" +
 	"operations\x12\x12\n" +
-	"\x04term\x18\x04 \x01(\x04R\x04term\"\x9c\a\n" +
+	"\x04term\x18\x04 \x01(\x04R\x04term\"\xe3\a\n" +
 	"\tOperation\x125\n" +
 	"\aacquire\x18\x01 \x01(\v2\x19.quorlease.log.v1.AcquireH\x00R\aacquire\x122\n" +
 	"\x06settle\x18\x02 \x01(\v2\x18.quorlease.log.v1.SettleH\x00R\x06settle\x125\n" +
@@ -2471,7 +2615,8 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\bfeedback\x18\r \x01(\v2\x1a.quorlease.log.v1.FeedbackH\x00R\bfeedback\x12<\n" +
 	"\n" +
 	"ask_escrow\x18\x0e \x01(\v2\x1b.quorlease.log.v1.AskEscrowH\x00R\taskEscrow\x12E\n" +
-	"\rreturn_escrow\x18\x0f \x01(\v2\x1e.quorlease.log.v1.ReturnEscrowH\x00R\freturnEscrowB\x06\n" +
+	"\rreturn_escrow\x18\x0f \x01(\v2\x1e.quorlease.log.v1.ReturnEscrowH\x00R\freturnEscrow\x12E\n" +
+	"\rreport_shares\x18\x10 \x01(\v2\x1e.quorlease.log.v1.ReportSharesH\x00R\freportSharesB\x06\n" +
 	"\x04kind\"\xae\x01\n" +
 	"\x06Charge\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x10\n" +
@@ -2614,7 +2759,15 @@ const file_quorlease_log_v1_entry_proto_rawDesc = "" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1c\n" +
 	"\tdimension\x18\x03 \x01(\tR\tdimension\x12\x14\n" +
 	"\x05class\x18\x04 \x01(\tR\x05class\x12\x16\n" +
-	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"S\n" +
+	"\x06tokens\x18\x05 \x01(\x03R\x06tokens\"?\n" +
+	"\fReportShares\x12/\n" +
+	"\x04held\x18\x01 \x03(\v2\x1b.quorlease.log.v1.HeldShareR\x04held\"\x7f\n" +
+	"\tHeldShare\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x18\n" +
+	"\asession\x18\x02 \x01(\fR\asession\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04left\x18\x05 \x01(\bR\x04left\"S\n" +
 	"\aSetNode\x120\n" +
 	"\x04node\x18\x01 \x01(\v2\x1c.quorlease.log.v1.NodeRecordR\x04node\x12\x16\n" +
 	"\x06remove\x18\x02 \x01(\bR\x06remove\"\x8f\x01\n" +
@@ -2649,7 +2802,7 @@ func file_quorlease_log_v1_entry_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_log_v1_entry_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_quorlease_log_v1_entry_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
 var file_quorlease_log_v1_entry_proto_goTypes = []any{
 	(Signal_Kind)(0),       // 0: quorlease.log.v1.Signal.Kind
 	(*Entry)(nil),          // 1: quorlease.log.v1.Entry
@@ -2675,12 +2828,14 @@ var file_quorlease_log_v1_entry_proto_goTypes = []any{
 	(*Observed)(nil),       // 21: quorlease.log.v1.Observed
 	(*ReportAdmitted)(nil), // 22: quorlease.log.v1.ReportAdmitted
 	(*AdmittedCount)(nil),  // 23: quorlease.log.v1.AdmittedCount
-	(*SetNode)(nil),        // 24: quorlease.log.v1.SetNode
-	(*NodeRecord)(nil),     // 25: quorlease.log.v1.NodeRecord
-	(*Form)(nil),           // 26: quorlease.log.v1.Form
-	(*Caps)(nil),           // 27: quorlease.log.v1.Caps
-	(*Limit)(nil),          // 28: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),    // 29: quorlease.log.v1.RetryBudget
+	(*ReportShares)(nil),   // 24: quorlease.log.v1.ReportShares
+	(*HeldShare)(nil),      // 25: quorlease.log.v1.HeldShare
+	(*SetNode)(nil),        // 26: quorlease.log.v1.SetNode
+	(*NodeRecord)(nil),     // 27: quorlease.log.v1.NodeRecord
+	(*Form)(nil),           // 28: quorlease.log.v1.Form
+	(*Caps)(nil),           // 29: quorlease.log.v1.Caps
+	(*Limit)(nil),          // 30: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),    // 31: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_entry_proto_depIdxs = []int32{
 	2,  // 0: quorlease.log.v1.Entry.operations:type_name -> quorlease.log.v1.Operation
@@ -2691,35 +2846,37 @@ var file_quorlease_log_v1_entry_proto_depIdxs = []int32{
 	13, // 5: quorlease.log.v1.Operation.apply_limits:type_name -> quorlease.log.v1.ApplyLimits
 	14, // 6: quorlease.log.v1.Operation.adjust:type_name -> quorlease.log.v1.Adjust
 	15, // 7: quorlease.log.v1.Operation.report_retries:type_name -> quorlease.log.v1.ReportRetries
-	24, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
-	26, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
+	26, // 8: quorlease.log.v1.Operation.set_node:type_name -> quorlease.log.v1.SetNode
+	28, // 9: quorlease.log.v1.Operation.form:type_name -> quorlease.log.v1.Form
 	22, // 10: quorlease.log.v1.Operation.report_admitted:type_name -> quorlease.log.v1.ReportAdmitted
 	17, // 11: quorlease.log.v1.Operation.roll_window:type_name -> quorlease.log.v1.RollWindow
 	18, // 12: quorlease.log.v1.Operation.end_session:type_name -> quorlease.log.v1.EndSession
 	19, // 13: quorlease.log.v1.Operation.feedback:type_name -> quorlease.log.v1.Feedback
 	5,  // 14: quorlease.log.v1.Operation.ask_escrow:type_name -> quorlease.log.v1.AskEscrow
 	6,  // 15: quorlease.log.v1.Operation.return_escrow:type_name -> quorlease.log.v1.ReturnEscrow
-	4,  // 16: quorlease.log.v1.Charge.escrow:type_name -> quorlease.log.v1.EscrowID
-	4,  // 17: quorlease.log.v1.AskEscrow.id:type_name -> quorlease.log.v1.EscrowID
-	7,  // 18: quorlease.log.v1.ReturnEscrow.returns:type_name -> quorlease.log.v1.EscrowReturn
-	4,  // 19: quorlease.log.v1.EscrowReturn.id:type_name -> quorlease.log.v1.EscrowID
-	3,  // 20: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
-	9,  // 21: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
-	9,  // 22: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
-	28, // 23: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
-	29, // 24: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
-	16, // 25: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
-	20, // 26: quorlease.log.v1.Feedback.signals:type_name -> quorlease.log.v1.Signal
-	0,  // 27: quorlease.log.v1.Signal.kind:type_name -> quorlease.log.v1.Signal.Kind
-	21, // 28: quorlease.log.v1.Signal.observed:type_name -> quorlease.log.v1.Observed
-	23, // 29: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
-	25, // 30: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
-	27, // 31: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
-	32, // [32:32] is the sub-list for method output_type
-	32, // [32:32] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	24, // 16: quorlease.log.v1.Operation.report_shares:type_name -> quorlease.log.v1.ReportShares
+	4,  // 17: quorlease.log.v1.Charge.escrow:type_name -> quorlease.log.v1.EscrowID
+	4,  // 18: quorlease.log.v1.AskEscrow.id:type_name -> quorlease.log.v1.EscrowID
+	7,  // 19: quorlease.log.v1.ReturnEscrow.returns:type_name -> quorlease.log.v1.EscrowReturn
+	4,  // 20: quorlease.log.v1.EscrowReturn.id:type_name -> quorlease.log.v1.EscrowID
+	3,  // 21: quorlease.log.v1.Acquire.charges:type_name -> quorlease.log.v1.Charge
+	9,  // 22: quorlease.log.v1.Settle.used:type_name -> quorlease.log.v1.Usage
+	9,  // 23: quorlease.log.v1.Renew.used:type_name -> quorlease.log.v1.Usage
+	30, // 24: quorlease.log.v1.ApplyLimits.limits:type_name -> quorlease.log.v1.Limit
+	31, // 25: quorlease.log.v1.ApplyLimits.retry_budgets:type_name -> quorlease.log.v1.RetryBudget
+	16, // 26: quorlease.log.v1.ReportRetries.slices:type_name -> quorlease.log.v1.ClientSlice
+	20, // 27: quorlease.log.v1.Feedback.signals:type_name -> quorlease.log.v1.Signal
+	0,  // 28: quorlease.log.v1.Signal.kind:type_name -> quorlease.log.v1.Signal.Kind
+	21, // 29: quorlease.log.v1.Signal.observed:type_name -> quorlease.log.v1.Observed
+	23, // 30: quorlease.log.v1.ReportAdmitted.counts:type_name -> quorlease.log.v1.AdmittedCount
+	25, // 31: quorlease.log.v1.ReportShares.held:type_name -> quorlease.log.v1.HeldShare
+	27, // 32: quorlease.log.v1.SetNode.node:type_name -> quorlease.log.v1.NodeRecord
+	29, // 33: quorlease.log.v1.Form.caps:type_name -> quorlease.log.v1.Caps
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_entry_proto_init() }
@@ -2744,6 +2901,7 @@ func file_quorlease_log_v1_entry_proto_init() {
 		(*Operation_Feedback)(nil),
 		(*Operation_AskEscrow)(nil),
 		(*Operation_ReturnEscrow)(nil),
+		(*Operation_ReportShares)(nil),
 	}
 	file_quorlease_log_v1_entry_proto_msgTypes[7].OneofWrappers = []any{}
 	file_quorlease_log_v1_entry_proto_msgTypes[12].OneofWrappers = []any{}
@@ -2758,7 +2916,7 @@ func file_quorlease_log_v1_entry_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_entry_proto_rawDesc), len(file_quorlease_log_v1_entry_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   27,
+			NumMessages:   29,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -337,7 +337,10 @@ type Limit struct {
 	MaxKeysPerClient int64   `protobuf:"varint,22,opt,name=max_keys_per_client,json=maxKeysPerClient,proto3" json:"max_keys_per_client,omitempty"`
 	Source           *Source `protobuf:"bytes,23,opt,name=source,proto3" json:"source,omitempty"`
 	// Longest life of tokens that a node holds for the limit, in nanoseconds.
-	Escrow        int64 `protobuf:"varint,24,opt,name=escrow,proto3" json:"escrow,omitempty"`
+	Escrow int64 `protobuf:"varint,24,opt,name=escrow,proto3" json:"escrow,omitempty"`
+	// What is not handed out, of the rate after target, for clients that are cut off,
+	// in hundredths of a percent, 0 to 9999.
+	ShareReserve  int64 `protobuf:"varint,25,opt,name=share_reserve,json=shareReserve,proto3" json:"share_reserve,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -536,6 +539,13 @@ func (x *Limit) GetSource() *Source {
 func (x *Limit) GetEscrow() int64 {
 	if x != nil {
 		return x.Escrow
+	}
+	return 0
+}
+
+func (x *Limit) GetShareReserve() int64 {
+	if x != nil {
+		return x.ShareReserve
 	}
 	return 0
 }
@@ -1283,7 +1293,7 @@ var File_quorlease_log_v1_limit_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\n" +
-	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\xb6\a\n" +
+	"\x1cquorlease/log/v1/limit.proto\x12\x10quorlease.log.v1\"\xdb\a\n" +
 	"\x05Limit\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05keyed\x18\x02 \x01(\bR\x05keyed\x12\x1c\n" +
@@ -1311,7 +1321,8 @@ const file_quorlease_log_v1_limit_proto_rawDesc = "" +
 	"\x04warn\x18\x15 \x03(\x03R\x04warn\x12-\n" +
 	"\x13max_keys_per_client\x18\x16 \x01(\x03R\x10maxKeysPerClient\x120\n" +
 	"\x06source\x18\x17 \x01(\v2\x18.quorlease.log.v1.SourceR\x06source\x12\x16\n" +
-	"\x06escrow\x18\x18 \x01(\x03R\x06escrowB\x11\n" +
+	"\x06escrow\x18\x18 \x01(\x03R\x06escrow\x12#\n" +
+	"\rshare_reserve\x18\x19 \x01(\x03R\fshareReserveB\x11\n" +
 	"\x0f_fallback_share\"\xb6\x01\n" +
 	"\bCalendar\x129\n" +
 	"\x06period\x18\x01 \x01(\x0e2!.quorlease.log.v1.Calendar.PeriodR\x06period\x12\x1a\n" +

@@ -48,6 +48,13 @@ func (m *Limit) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.ShareReserve != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.ShareReserve))
+		i--
+		dAtA[i] = 0x1
+		i--
+		dAtA[i] = 0xc8
+	}
 	if m.Escrow != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Escrow))
 		i--
@@ -961,6 +968,9 @@ func (m *Limit) SizeVT() (n int) {
 	}
 	if m.Escrow != 0 {
 		n += 2 + protohelpers.SizeOfVarint(uint64(m.Escrow))
+	}
+	if m.ShareReserve != 0 {
+		n += 2 + protohelpers.SizeOfVarint(uint64(m.ShareReserve))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -1905,6 +1915,25 @@ func (m *Limit) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Escrow |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 25:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ShareReserve", wireType)
+			}
+			m.ShareReserve = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.ShareReserve |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}

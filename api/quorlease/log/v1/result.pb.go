@@ -294,7 +294,7 @@ func (x Refusal_Cause) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Refusal_Cause.Descriptor instead.
 func (Refusal_Cause) EnumDescriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{16, 0}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{18, 0}
 }
 
 // Result is the answer to one operation, in the order of the entry. It travels
@@ -312,6 +312,7 @@ type Result struct {
 	//	*Result_Admitted
 	//	*Result_Feedback
 	//	*Result_Escrow
+	//	*Result_Shares
 	Kind          isResult_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -435,6 +436,15 @@ func (x *Result) GetEscrow() *EscrowResult {
 	return nil
 }
 
+func (x *Result) GetShares() *SharesResult {
+	if x != nil {
+		if x, ok := x.Kind.(*Result_Shares); ok {
+			return x.Shares
+		}
+	}
+	return nil
+}
+
 type isResult_Kind interface {
 	isResult_Kind()
 }
@@ -478,6 +488,10 @@ type Result_Escrow struct {
 	Escrow *EscrowResult `protobuf:"bytes,9,opt,name=escrow,proto3,oneof"`
 }
 
+type Result_Shares struct {
+	Shares *SharesResult `protobuf:"bytes,10,opt,name=shares,proto3,oneof"`
+}
+
 func (*Result_Acquire) isResult_Kind() {}
 
 func (*Result_Lease) isResult_Kind() {}
@@ -495,6 +509,8 @@ func (*Result_Admitted) isResult_Kind() {}
 func (*Result_Feedback) isResult_Kind() {}
 
 func (*Result_Escrow) isResult_Kind() {}
+
+func (*Result_Shares) isResult_Kind() {}
 
 // EscrowResult answers AskEscrow. It is an answer, whatever it says.
 type EscrowResult struct {
@@ -579,6 +595,107 @@ func (x *EscrowResult) GetRepeated() bool {
 	return false
 }
 
+// SharesResult answers ReportShares, by position.
+type SharesResult struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Promises      []*Promise             `protobuf:"bytes,1,rep,name=promises,proto3" json:"promises,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SharesResult) Reset() {
+	*x = SharesResult{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharesResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharesResult) ProtoMessage() {}
+
+func (x *SharesResult) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharesResult.ProtoReflect.Descriptor instead.
+func (*SharesResult) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *SharesResult) GetPromises() []*Promise {
+	if x != nil {
+		return x.Promises
+	}
+	return nil
+}
+
+// Promise is a part of a limit that a session may use while nobody answers it.
+type Promise struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Higher with each of a session. 0: nothing is promised, not even nothing: the
+	// limit is not shared, or there are as many sessions as may be.
+	Version uint64 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	// Parts per million of the limit, 0 to 10^6.
+	Ppm           int64 `protobuf:"varint,2,opt,name=ppm,proto3" json:"ppm,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Promise) Reset() {
+	*x = Promise{}
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Promise) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Promise) ProtoMessage() {}
+
+func (x *Promise) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Promise.ProtoReflect.Descriptor instead.
+func (*Promise) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Promise) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Promise) GetPpm() int64 {
+	if x != nil {
+		return x.Ppm
+	}
+	return 0
+}
+
 // AdmittedResult says what a report changed, by position.
 type AdmittedResult struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -589,7 +706,7 @@ type AdmittedResult struct {
 
 func (x *AdmittedResult) Reset() {
 	*x = AdmittedResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -601,7 +718,7 @@ func (x *AdmittedResult) String() string {
 func (*AdmittedResult) ProtoMessage() {}
 
 func (x *AdmittedResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -614,7 +731,7 @@ func (x *AdmittedResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdmittedResult.ProtoReflect.Descriptor instead.
 func (*AdmittedResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *AdmittedResult) GetBookings() []*Booking {
@@ -640,7 +757,7 @@ type Booking struct {
 
 func (x *Booking) Reset() {
 	*x = Booking{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +769,7 @@ func (x *Booking) String() string {
 func (*Booking) ProtoMessage() {}
 
 func (x *Booking) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +782,7 @@ func (x *Booking) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Booking.ProtoReflect.Descriptor instead.
 func (*Booking) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Booking) GetTokens() int64 {
@@ -706,7 +823,7 @@ type FeedbackResult struct {
 
 func (x *FeedbackResult) Reset() {
 	*x = FeedbackResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -718,7 +835,7 @@ func (x *FeedbackResult) String() string {
 func (*FeedbackResult) ProtoMessage() {}
 
 func (x *FeedbackResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -731,7 +848,7 @@ func (x *FeedbackResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FeedbackResult.ProtoReflect.Descriptor instead.
 func (*FeedbackResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FeedbackResult) GetSignals() []*Controlled {
@@ -757,7 +874,7 @@ type Controlled struct {
 
 func (x *Controlled) Reset() {
 	*x = Controlled{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -769,7 +886,7 @@ func (x *Controlled) String() string {
 func (*Controlled) ProtoMessage() {}
 
 func (x *Controlled) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -782,7 +899,7 @@ func (x *Controlled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Controlled.ProtoReflect.Descriptor instead.
 func (*Controlled) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Controlled) GetGone() bool {
@@ -821,7 +938,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +950,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +963,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
 }
 
 // Denial names one charge that could not be made, or one bound that was met.
@@ -867,7 +984,7 @@ type Denial struct {
 
 func (x *Denial) Reset() {
 	*x = Denial{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -879,7 +996,7 @@ func (x *Denial) String() string {
 func (*Denial) ProtoMessage() {}
 
 func (x *Denial) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -892,7 +1009,7 @@ func (x *Denial) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Denial.ProtoReflect.Descriptor instead.
 func (*Denial) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Denial) GetReason() Reason {
@@ -951,7 +1068,7 @@ type Remaining struct {
 
 func (x *Remaining) Reset() {
 	*x = Remaining{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1080,7 @@ func (x *Remaining) String() string {
 func (*Remaining) ProtoMessage() {}
 
 func (x *Remaining) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1093,7 @@ func (x *Remaining) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Remaining.ProtoReflect.Descriptor instead.
 func (*Remaining) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Remaining) GetLimit() string {
@@ -1035,7 +1152,7 @@ type AcquireResult struct {
 
 func (x *AcquireResult) Reset() {
 	*x = AcquireResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1047,7 +1164,7 @@ func (x *AcquireResult) String() string {
 func (*AcquireResult) ProtoMessage() {}
 
 func (x *AcquireResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1060,7 +1177,7 @@ func (x *AcquireResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireResult.ProtoReflect.Descriptor instead.
 func (*AcquireResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *AcquireResult) GetGranted() bool {
@@ -1163,7 +1280,7 @@ type QueueStatus struct {
 
 func (x *QueueStatus) Reset() {
 	*x = QueueStatus{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1175,7 +1292,7 @@ func (x *QueueStatus) String() string {
 func (*QueueStatus) ProtoMessage() {}
 
 func (x *QueueStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1188,7 +1305,7 @@ func (x *QueueStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueStatus.ProtoReflect.Descriptor instead.
 func (*QueueStatus) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *QueueStatus) GetPosition() int64 {
@@ -1227,7 +1344,7 @@ type LeaseResult struct {
 
 func (x *LeaseResult) Reset() {
 	*x = LeaseResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1239,7 +1356,7 @@ func (x *LeaseResult) String() string {
 func (*LeaseResult) ProtoMessage() {}
 
 func (x *LeaseResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1252,7 +1369,7 @@ func (x *LeaseResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseResult.ProtoReflect.Descriptor instead.
 func (*LeaseResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *LeaseResult) GetRepeated() bool {
@@ -1303,7 +1420,7 @@ type Settlement struct {
 
 func (x *Settlement) Reset() {
 	*x = Settlement{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1432,7 @@ func (x *Settlement) String() string {
 func (*Settlement) ProtoMessage() {}
 
 func (x *Settlement) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1445,7 @@ func (x *Settlement) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settlement.ProtoReflect.Descriptor instead.
 func (*Settlement) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Settlement) GetLimit() string {
@@ -1398,7 +1515,7 @@ type LimitsResult struct {
 
 func (x *LimitsResult) Reset() {
 	*x = LimitsResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1410,7 +1527,7 @@ func (x *LimitsResult) String() string {
 func (*LimitsResult) ProtoMessage() {}
 
 func (x *LimitsResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1423,7 +1540,7 @@ func (x *LimitsResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsResult.ProtoReflect.Descriptor instead.
 func (*LimitsResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LimitsResult) GetRevision() uint64 {
@@ -1454,7 +1571,7 @@ type LimitChange struct {
 
 func (x *LimitChange) Reset() {
 	*x = LimitChange{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1466,7 +1583,7 @@ func (x *LimitChange) String() string {
 func (*LimitChange) ProtoMessage() {}
 
 func (x *LimitChange) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1479,7 +1596,7 @@ func (x *LimitChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitChange.ProtoReflect.Descriptor instead.
 func (*LimitChange) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LimitChange) GetName() string {
@@ -1527,7 +1644,7 @@ type AdjustResult struct {
 
 func (x *AdjustResult) Reset() {
 	*x = AdjustResult{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1656,7 @@ func (x *AdjustResult) String() string {
 func (*AdjustResult) ProtoMessage() {}
 
 func (x *AdjustResult) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1669,7 @@ func (x *AdjustResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdjustResult.ProtoReflect.Descriptor instead.
 func (*AdjustResult) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AdjustResult) GetBefore() *Remaining {
@@ -1583,7 +1700,7 @@ type Refusal struct {
 
 func (x *Refusal) Reset() {
 	*x = Refusal{}
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1595,7 +1712,7 @@ func (x *Refusal) String() string {
 func (*Refusal) ProtoMessage() {}
 
 func (x *Refusal) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_result_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_result_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1608,7 +1725,7 @@ func (x *Refusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Refusal.ProtoReflect.Descriptor instead.
 func (*Refusal) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_log_v1_result_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Refusal) GetCause() Refusal_Cause {
@@ -1636,7 +1753,7 @@ var File_quorlease_log_v1_result_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\n" +
-	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\x97\x04\n" +
+	"\x1dquorlease/log/v1/result.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\"\xd1\x04\n" +
 	"\x06Result\x12;\n" +
 	"\aacquire\x18\x01 \x01(\v2\x1f.quorlease.log.v1.AcquireResultH\x00R\aacquire\x125\n" +
 	"\x05lease\x18\x02 \x01(\v2\x1d.quorlease.log.v1.LeaseResultH\x00R\x05lease\x128\n" +
@@ -1646,7 +1763,9 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\arefusal\x18\x06 \x01(\v2\x19.quorlease.log.v1.RefusalH\x00R\arefusal\x12>\n" +
 	"\badmitted\x18\a \x01(\v2 .quorlease.log.v1.AdmittedResultH\x00R\badmitted\x12>\n" +
 	"\bfeedback\x18\b \x01(\v2 .quorlease.log.v1.FeedbackResultH\x00R\bfeedback\x128\n" +
-	"\x06escrow\x18\t \x01(\v2\x1e.quorlease.log.v1.EscrowResultH\x00R\x06escrowB\x06\n" +
+	"\x06escrow\x18\t \x01(\v2\x1e.quorlease.log.v1.EscrowResultH\x00R\x06escrow\x128\n" +
+	"\x06shares\x18\n" +
+	" \x01(\v2\x1e.quorlease.log.v1.SharesResultH\x00R\x06sharesB\x06\n" +
 	"\x04kind\"\xb4\x02\n" +
 	"\fEscrowResult\x12@\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2&.quorlease.log.v1.EscrowResult.OutcomeR\aoutcome\x12\x16\n" +
@@ -1660,7 +1779,12 @@ const file_quorlease_log_v1_result_proto_rawDesc = "" +
 	"\x11OUTCOME_CONTENDED\x10\x02\x12\x10\n" +
 	"\fOUTCOME_NONE\x10\x03\x12\x11\n" +
 	"\rOUTCOME_ENDED\x10\x04\x12\x10\n" +
-	"\fOUTCOME_GONE\x10\x05\"G\n" +
+	"\fOUTCOME_GONE\x10\x05\"E\n" +
+	"\fSharesResult\x125\n" +
+	"\bpromises\x18\x01 \x03(\v2\x19.quorlease.log.v1.PromiseR\bpromises\"5\n" +
+	"\aPromise\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\x04R\aversion\x12\x10\n" +
+	"\x03ppm\x18\x02 \x01(\x03R\x03ppm\"G\n" +
 	"\x0eAdmittedResult\x125\n" +
 	"\bbookings\x18\x01 \x03(\v2\x19.quorlease.log.v1.BookingR\bbookings\"j\n" +
 	"\aBooking\x12\x16\n" +
@@ -1789,7 +1913,7 @@ func file_quorlease_log_v1_result_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_log_v1_result_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_quorlease_log_v1_result_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_quorlease_log_v1_result_proto_goTypes = []any{
 	(Reason)(0),               // 0: quorlease.log.v1.Reason
 	(LeaseState)(0),           // 1: quorlease.log.v1.LeaseState
@@ -1797,60 +1921,64 @@ var file_quorlease_log_v1_result_proto_goTypes = []any{
 	(Refusal_Cause)(0),        // 3: quorlease.log.v1.Refusal.Cause
 	(*Result)(nil),            // 4: quorlease.log.v1.Result
 	(*EscrowResult)(nil),      // 5: quorlease.log.v1.EscrowResult
-	(*AdmittedResult)(nil),    // 6: quorlease.log.v1.AdmittedResult
-	(*Booking)(nil),           // 7: quorlease.log.v1.Booking
-	(*FeedbackResult)(nil),    // 8: quorlease.log.v1.FeedbackResult
-	(*Controlled)(nil),        // 9: quorlease.log.v1.Controlled
-	(*Done)(nil),              // 10: quorlease.log.v1.Done
-	(*Denial)(nil),            // 11: quorlease.log.v1.Denial
-	(*Remaining)(nil),         // 12: quorlease.log.v1.Remaining
-	(*AcquireResult)(nil),     // 13: quorlease.log.v1.AcquireResult
-	(*QueueStatus)(nil),       // 14: quorlease.log.v1.QueueStatus
-	(*LeaseResult)(nil),       // 15: quorlease.log.v1.LeaseResult
-	(*Settlement)(nil),        // 16: quorlease.log.v1.Settlement
-	(*LimitsResult)(nil),      // 17: quorlease.log.v1.LimitsResult
-	(*LimitChange)(nil),       // 18: quorlease.log.v1.LimitChange
-	(*AdjustResult)(nil),      // 19: quorlease.log.v1.AdjustResult
-	(*Refusal)(nil),           // 20: quorlease.log.v1.Refusal
-	(*Charge)(nil),            // 21: quorlease.log.v1.Charge
-	(*Limit)(nil),             // 22: quorlease.log.v1.Limit
-	(*RetryBudget)(nil),       // 23: quorlease.log.v1.RetryBudget
+	(*SharesResult)(nil),      // 6: quorlease.log.v1.SharesResult
+	(*Promise)(nil),           // 7: quorlease.log.v1.Promise
+	(*AdmittedResult)(nil),    // 8: quorlease.log.v1.AdmittedResult
+	(*Booking)(nil),           // 9: quorlease.log.v1.Booking
+	(*FeedbackResult)(nil),    // 10: quorlease.log.v1.FeedbackResult
+	(*Controlled)(nil),        // 11: quorlease.log.v1.Controlled
+	(*Done)(nil),              // 12: quorlease.log.v1.Done
+	(*Denial)(nil),            // 13: quorlease.log.v1.Denial
+	(*Remaining)(nil),         // 14: quorlease.log.v1.Remaining
+	(*AcquireResult)(nil),     // 15: quorlease.log.v1.AcquireResult
+	(*QueueStatus)(nil),       // 16: quorlease.log.v1.QueueStatus
+	(*LeaseResult)(nil),       // 17: quorlease.log.v1.LeaseResult
+	(*Settlement)(nil),        // 18: quorlease.log.v1.Settlement
+	(*LimitsResult)(nil),      // 19: quorlease.log.v1.LimitsResult
+	(*LimitChange)(nil),       // 20: quorlease.log.v1.LimitChange
+	(*AdjustResult)(nil),      // 21: quorlease.log.v1.AdjustResult
+	(*Refusal)(nil),           // 22: quorlease.log.v1.Refusal
+	(*Charge)(nil),            // 23: quorlease.log.v1.Charge
+	(*Limit)(nil),             // 24: quorlease.log.v1.Limit
+	(*RetryBudget)(nil),       // 25: quorlease.log.v1.RetryBudget
 }
 var file_quorlease_log_v1_result_proto_depIdxs = []int32{
-	13, // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
-	15, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
-	17, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
-	19, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
-	10, // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
-	20, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
-	6,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
-	8,  // 7: quorlease.log.v1.Result.feedback:type_name -> quorlease.log.v1.FeedbackResult
+	15, // 0: quorlease.log.v1.Result.acquire:type_name -> quorlease.log.v1.AcquireResult
+	17, // 1: quorlease.log.v1.Result.lease:type_name -> quorlease.log.v1.LeaseResult
+	19, // 2: quorlease.log.v1.Result.limits:type_name -> quorlease.log.v1.LimitsResult
+	21, // 3: quorlease.log.v1.Result.adjust:type_name -> quorlease.log.v1.AdjustResult
+	12, // 4: quorlease.log.v1.Result.done:type_name -> quorlease.log.v1.Done
+	22, // 5: quorlease.log.v1.Result.refusal:type_name -> quorlease.log.v1.Refusal
+	8,  // 6: quorlease.log.v1.Result.admitted:type_name -> quorlease.log.v1.AdmittedResult
+	10, // 7: quorlease.log.v1.Result.feedback:type_name -> quorlease.log.v1.FeedbackResult
 	5,  // 8: quorlease.log.v1.Result.escrow:type_name -> quorlease.log.v1.EscrowResult
-	2,  // 9: quorlease.log.v1.EscrowResult.outcome:type_name -> quorlease.log.v1.EscrowResult.Outcome
-	7,  // 10: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
-	9,  // 11: quorlease.log.v1.FeedbackResult.signals:type_name -> quorlease.log.v1.Controlled
-	0,  // 12: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
-	1,  // 13: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
-	21, // 14: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
-	11, // 15: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
-	12, // 16: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
-	11, // 17: quorlease.log.v1.AcquireResult.warnings:type_name -> quorlease.log.v1.Denial
-	14, // 18: quorlease.log.v1.AcquireResult.queue:type_name -> quorlease.log.v1.QueueStatus
-	1,  // 19: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
-	16, // 20: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
-	18, // 21: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
-	22, // 22: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
-	22, // 23: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
-	23, // 24: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
-	23, // 25: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
-	12, // 26: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
-	12, // 27: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
-	3,  // 28: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
-	29, // [29:29] is the sub-list for method output_type
-	29, // [29:29] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	6,  // 9: quorlease.log.v1.Result.shares:type_name -> quorlease.log.v1.SharesResult
+	2,  // 10: quorlease.log.v1.EscrowResult.outcome:type_name -> quorlease.log.v1.EscrowResult.Outcome
+	7,  // 11: quorlease.log.v1.SharesResult.promises:type_name -> quorlease.log.v1.Promise
+	9,  // 12: quorlease.log.v1.AdmittedResult.bookings:type_name -> quorlease.log.v1.Booking
+	11, // 13: quorlease.log.v1.FeedbackResult.signals:type_name -> quorlease.log.v1.Controlled
+	0,  // 14: quorlease.log.v1.Denial.reason:type_name -> quorlease.log.v1.Reason
+	1,  // 15: quorlease.log.v1.AcquireResult.state:type_name -> quorlease.log.v1.LeaseState
+	23, // 16: quorlease.log.v1.AcquireResult.charges:type_name -> quorlease.log.v1.Charge
+	13, // 17: quorlease.log.v1.AcquireResult.denials:type_name -> quorlease.log.v1.Denial
+	14, // 18: quorlease.log.v1.AcquireResult.remaining:type_name -> quorlease.log.v1.Remaining
+	13, // 19: quorlease.log.v1.AcquireResult.warnings:type_name -> quorlease.log.v1.Denial
+	16, // 20: quorlease.log.v1.AcquireResult.queue:type_name -> quorlease.log.v1.QueueStatus
+	1,  // 21: quorlease.log.v1.LeaseResult.state:type_name -> quorlease.log.v1.LeaseState
+	18, // 22: quorlease.log.v1.LeaseResult.settlements:type_name -> quorlease.log.v1.Settlement
+	20, // 23: quorlease.log.v1.LimitsResult.changes:type_name -> quorlease.log.v1.LimitChange
+	24, // 24: quorlease.log.v1.LimitChange.limit_before:type_name -> quorlease.log.v1.Limit
+	24, // 25: quorlease.log.v1.LimitChange.limit_after:type_name -> quorlease.log.v1.Limit
+	25, // 26: quorlease.log.v1.LimitChange.budget_before:type_name -> quorlease.log.v1.RetryBudget
+	25, // 27: quorlease.log.v1.LimitChange.budget_after:type_name -> quorlease.log.v1.RetryBudget
+	14, // 28: quorlease.log.v1.AdjustResult.before:type_name -> quorlease.log.v1.Remaining
+	14, // 29: quorlease.log.v1.AdjustResult.after:type_name -> quorlease.log.v1.Remaining
+	3,  // 30: quorlease.log.v1.Refusal.cause:type_name -> quorlease.log.v1.Refusal.Cause
+	31, // [31:31] is the sub-list for method output_type
+	31, // [31:31] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_result_proto_init() }
@@ -1870,6 +1998,7 @@ func file_quorlease_log_v1_result_proto_init() {
 		(*Result_Admitted)(nil),
 		(*Result_Feedback)(nil),
 		(*Result_Escrow)(nil),
+		(*Result_Shares)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1877,7 +2006,7 @@ func file_quorlease_log_v1_result_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_result_proto_rawDesc), len(file_quorlease_log_v1_result_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   17,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

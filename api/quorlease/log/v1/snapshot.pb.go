@@ -41,6 +41,7 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Report
 	//	*SnapshotRecord_Control
 	//	*SnapshotRecord_Session
+	//	*SnapshotRecord_Share
 	Kind          isSnapshotRecord_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -191,6 +192,15 @@ func (x *SnapshotRecord) GetSession() *SnapshotSession {
 	return nil
 }
 
+func (x *SnapshotRecord) GetShare() *SnapshotShare {
+	if x != nil {
+		if x, ok := x.Kind.(*SnapshotRecord_Share); ok {
+			return x.Share
+		}
+	}
+	return nil
+}
+
 type isSnapshotRecord_Kind interface {
 	isSnapshotRecord_Kind()
 }
@@ -243,6 +253,11 @@ type SnapshotRecord_Session struct {
 	Session *SnapshotSession `protobuf:"bytes,12,opt,name=session,proto3,oneof"`
 }
 
+type SnapshotRecord_Share struct {
+	// 13 is taken by escrow.
+	Share *SnapshotShare `protobuf:"bytes,14,opt,name=share,proto3,oneof"`
+}
+
 func (*SnapshotRecord_Header) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Limit) isSnapshotRecord_Kind() {}
@@ -267,6 +282,8 @@ func (*SnapshotRecord_Control) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Session) isSnapshotRecord_Kind() {}
 
+func (*SnapshotRecord_Share) isSnapshotRecord_Kind() {}
+
 type SnapshotHeader struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	ClusterId string                 `protobuf:"bytes,1,opt,name=cluster_id,json=clusterId,proto3" json:"cluster_id,omitempty"`
@@ -279,7 +296,9 @@ type SnapshotHeader struct {
 	// State hash, checked after restoring.
 	Hash uint64 `protobuf:"fixed64,7,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Index of the last entry, for events.
-	Index         uint64 `protobuf:"varint,8,opt,name=index,proto3" json:"index,omitempty"`
+	Index uint64 `protobuf:"varint,8,opt,name=index,proto3" json:"index,omitempty"`
+	// Times in which nobody stamped, and limits that are shared handed nothing out.
+	Outages       []*Outage `protobuf:"bytes,9,rep,name=outages,proto3" json:"outages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -370,6 +389,66 @@ func (x *SnapshotHeader) GetIndex() uint64 {
 	return 0
 }
 
+func (x *SnapshotHeader) GetOutages() []*Outage {
+	if x != nil {
+		return x.Outages
+	}
+	return nil
+}
+
+// Outage is from one stamp to the next, in authority time.
+type Outage struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          int64                  `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            int64                  `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outage) Reset() {
+	*x = Outage{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outage) ProtoMessage() {}
+
+func (x *Outage) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outage.ProtoReflect.Descriptor instead.
+func (*Outage) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Outage) GetFrom() int64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Outage) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
 // SnapshotLimit is a limit with the versions that some key has not passed.
 type SnapshotLimit struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -387,7 +466,7 @@ type SnapshotLimit struct {
 
 func (x *SnapshotLimit) Reset() {
 	*x = SnapshotLimit{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -399,7 +478,7 @@ func (x *SnapshotLimit) String() string {
 func (*SnapshotLimit) ProtoMessage() {}
 
 func (x *SnapshotLimit) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[2]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -412,7 +491,7 @@ func (x *SnapshotLimit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotLimit.ProtoReflect.Descriptor instead.
 func (*SnapshotLimit) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SnapshotLimit) GetId() uint32 {
@@ -476,7 +555,7 @@ type SnapshotVersion struct {
 
 func (x *SnapshotVersion) Reset() {
 	*x = SnapshotVersion{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -488,7 +567,7 @@ func (x *SnapshotVersion) String() string {
 func (*SnapshotVersion) ProtoMessage() {}
 
 func (x *SnapshotVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[3]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -501,7 +580,7 @@ func (x *SnapshotVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotVersion.ProtoReflect.Descriptor instead.
 func (*SnapshotVersion) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{3}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SnapshotVersion) GetNumber() uint32 {
@@ -569,7 +648,7 @@ type SnapshotOverride struct {
 
 func (x *SnapshotOverride) Reset() {
 	*x = SnapshotOverride{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -581,7 +660,7 @@ func (x *SnapshotOverride) String() string {
 func (*SnapshotOverride) ProtoMessage() {}
 
 func (x *SnapshotOverride) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[4]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -594,7 +673,7 @@ func (x *SnapshotOverride) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotOverride.ProtoReflect.Descriptor instead.
 func (*SnapshotOverride) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{4}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *SnapshotOverride) GetValue() string {
@@ -643,7 +722,7 @@ type SnapshotDimension struct {
 
 func (x *SnapshotDimension) Reset() {
 	*x = SnapshotDimension{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +734,7 @@ func (x *SnapshotDimension) String() string {
 func (*SnapshotDimension) ProtoMessage() {}
 
 func (x *SnapshotDimension) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[5]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +747,7 @@ func (x *SnapshotDimension) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotDimension.ProtoReflect.Descriptor instead.
 func (*SnapshotDimension) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{5}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *SnapshotDimension) GetId() uint32 {
@@ -731,14 +810,17 @@ type SnapshotKey struct {
 	Client string `protobuf:"bytes,5,opt,name=client,proto3" json:"client,omitempty"`
 	// Of which parts of a quota was warned in its window: the number of the dimension
 	// times 2^16, and the part in hundredths of a percent. Ascending.
-	Warned        []uint64 `protobuf:"varint,6,rep,packed,name=warned,proto3" json:"warned,omitempty"`
+	Warned []uint64 `protobuf:"varint,6,rep,packed,name=warned,proto3" json:"warned,omitempty"`
+	// What outages withheld of each bucket and nobody has spent or got back, in tokens.
+	// Empty: nothing.
+	Withheld      []int64 `protobuf:"varint,7,rep,packed,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotKey) Reset() {
 	*x = SnapshotKey{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -750,7 +832,7 @@ func (x *SnapshotKey) String() string {
 func (*SnapshotKey) ProtoMessage() {}
 
 func (x *SnapshotKey) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[6]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -763,7 +845,7 @@ func (x *SnapshotKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotKey.ProtoReflect.Descriptor instead.
 func (*SnapshotKey) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{6}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SnapshotKey) GetLimit() uint32 {
@@ -808,6 +890,13 @@ func (x *SnapshotKey) GetWarned() []uint64 {
 	return nil
 }
 
+func (x *SnapshotKey) GetWithheld() []int64 {
+	if x != nil {
+		return x.Withheld
+	}
+	return nil
+}
+
 // SnapshotBucket is one bucket, in units of its rate.
 type SnapshotBucket struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -821,7 +910,7 @@ type SnapshotBucket struct {
 
 func (x *SnapshotBucket) Reset() {
 	*x = SnapshotBucket{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -833,7 +922,7 @@ func (x *SnapshotBucket) String() string {
 func (*SnapshotBucket) ProtoMessage() {}
 
 func (x *SnapshotBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[7]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -846,7 +935,7 @@ func (x *SnapshotBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotBucket.ProtoReflect.Descriptor instead.
 func (*SnapshotBucket) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{7}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *SnapshotBucket) GetLast() int64 {
@@ -903,7 +992,7 @@ type SnapshotLease struct {
 
 func (x *SnapshotLease) Reset() {
 	*x = SnapshotLease{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1004,7 @@ func (x *SnapshotLease) String() string {
 func (*SnapshotLease) ProtoMessage() {}
 
 func (x *SnapshotLease) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[8]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1017,7 @@ func (x *SnapshotLease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotLease.ProtoReflect.Descriptor instead.
 func (*SnapshotLease) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{8}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SnapshotLease) GetId() []byte {
@@ -1056,7 +1145,7 @@ type SnapshotCharge struct {
 
 func (x *SnapshotCharge) Reset() {
 	*x = SnapshotCharge{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1068,7 +1157,7 @@ func (x *SnapshotCharge) String() string {
 func (*SnapshotCharge) ProtoMessage() {}
 
 func (x *SnapshotCharge) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[9]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1081,7 +1170,7 @@ func (x *SnapshotCharge) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCharge.ProtoReflect.Descriptor instead.
 func (*SnapshotCharge) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{9}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SnapshotCharge) GetLimit() uint32 {
@@ -1203,7 +1292,7 @@ type SnapshotClient struct {
 
 func (x *SnapshotClient) Reset() {
 	*x = SnapshotClient{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1215,7 +1304,7 @@ func (x *SnapshotClient) String() string {
 func (*SnapshotClient) ProtoMessage() {}
 
 func (x *SnapshotClient) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[10]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1228,7 +1317,7 @@ func (x *SnapshotClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotClient.ProtoReflect.Descriptor instead.
 func (*SnapshotClient) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{10}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SnapshotClient) GetName() string {
@@ -1275,7 +1364,7 @@ type SnapshotSource struct {
 
 func (x *SnapshotSource) Reset() {
 	*x = SnapshotSource{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1376,7 @@ func (x *SnapshotSource) String() string {
 func (*SnapshotSource) ProtoMessage() {}
 
 func (x *SnapshotSource) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[11]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1389,7 @@ func (x *SnapshotSource) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotSource.ProtoReflect.Descriptor instead.
 func (*SnapshotSource) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{11}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SnapshotSource) GetNode() string {
@@ -1359,7 +1448,7 @@ type SnapshotCount struct {
 
 func (x *SnapshotCount) Reset() {
 	*x = SnapshotCount{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1460,7 @@ func (x *SnapshotCount) String() string {
 func (*SnapshotCount) ProtoMessage() {}
 
 func (x *SnapshotCount) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[12]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1473,7 @@ func (x *SnapshotCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotCount.ProtoReflect.Descriptor instead.
 func (*SnapshotCount) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{12}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SnapshotCount) GetSlice() int64 {
@@ -1443,7 +1532,7 @@ type SnapshotRevision struct {
 
 func (x *SnapshotRevision) Reset() {
 	*x = SnapshotRevision{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1455,7 +1544,7 @@ func (x *SnapshotRevision) String() string {
 func (*SnapshotRevision) ProtoMessage() {}
 
 func (x *SnapshotRevision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[13]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1468,7 +1557,7 @@ func (x *SnapshotRevision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotRevision.ProtoReflect.Descriptor instead.
 func (*SnapshotRevision) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{13}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SnapshotRevision) GetRevision() uint64 {
@@ -1516,7 +1605,7 @@ type SnapshotTrailer struct {
 
 func (x *SnapshotTrailer) Reset() {
 	*x = SnapshotTrailer{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1617,7 @@ func (x *SnapshotTrailer) String() string {
 func (*SnapshotTrailer) ProtoMessage() {}
 
 func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[14]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1630,7 @@ func (x *SnapshotTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotTrailer.ProtoReflect.Descriptor instead.
 func (*SnapshotTrailer) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SnapshotTrailer) GetRecords() uint64 {
@@ -1559,15 +1648,18 @@ type SnapshotReport struct {
 	Client  string                 `protobuf:"bytes,3,opt,name=client,proto3" json:"client,omitempty"`
 	Count   *AdmittedCount         `protobuf:"bytes,4,opt,name=count,proto3" json:"count,omitempty"`
 	// Authority time of the last change, and when it is forgotten.
-	At            int64 `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
-	ForgetAt      int64 `protobuf:"varint,6,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
+	At       int64 `protobuf:"varint,5,opt,name=at,proto3" json:"at,omitempty"`
+	ForgetAt int64 `protobuf:"varint,6,opt,name=forget_at,json=forgetAt,proto3" json:"forget_at,omitempty"`
+	// How much of what outages left to the session it has accounted for here, in
+	// nanoseconds of the whole rate.
+	Settled       int64 `protobuf:"varint,7,opt,name=settled,proto3" json:"settled,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SnapshotReport) Reset() {
 	*x = SnapshotReport{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1671,7 @@ func (x *SnapshotReport) String() string {
 func (*SnapshotReport) ProtoMessage() {}
 
 func (x *SnapshotReport) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[15]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1684,7 @@ func (x *SnapshotReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotReport.ProtoReflect.Descriptor instead.
 func (*SnapshotReport) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SnapshotReport) GetSession() []byte {
@@ -1637,6 +1729,13 @@ func (x *SnapshotReport) GetForgetAt() int64 {
 	return 0
 }
 
+func (x *SnapshotReport) GetSettled() int64 {
+	if x != nil {
+		return x.Settled
+	}
+	return 0
+}
+
 // SnapshotControl is what feedback did to one key of one limit.
 type SnapshotControl struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1661,7 +1760,7 @@ type SnapshotControl struct {
 
 func (x *SnapshotControl) Reset() {
 	*x = SnapshotControl{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1673,7 +1772,7 @@ func (x *SnapshotControl) String() string {
 func (*SnapshotControl) ProtoMessage() {}
 
 func (x *SnapshotControl) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[16]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1686,7 +1785,7 @@ func (x *SnapshotControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotControl.ProtoReflect.Descriptor instead.
 func (*SnapshotControl) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SnapshotControl) GetLimit() uint32 {
@@ -1780,7 +1879,7 @@ type SnapshotSession struct {
 
 func (x *SnapshotSession) Reset() {
 	*x = SnapshotSession{}
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1792,7 +1891,7 @@ func (x *SnapshotSession) String() string {
 func (*SnapshotSession) ProtoMessage() {}
 
 func (x *SnapshotSession) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[17]
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1805,7 +1904,7 @@ func (x *SnapshotSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotSession.ProtoReflect.Descriptor instead.
 func (*SnapshotSession) Descriptor() ([]byte, []int) {
-	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *SnapshotSession) GetSession() []byte {
@@ -1836,11 +1935,99 @@ func (x *SnapshotSession) GetEnds() int64 {
 	return 0
 }
 
+// SnapshotShare is what one session was promised of one limit.
+type SnapshotShare struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Limit   string                 `protobuf:"bytes,1,opt,name=limit,proto3" json:"limit,omitempty"`
+	Session []byte                 `protobuf:"bytes,2,opt,name=session,proto3" json:"session,omitempty"`
+	Owner   string                 `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// Authority time at which it was heard of last.
+	Heard int64 `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
+	// Those that it may hold, by version, each less than the one before.
+	Promises []*Promise `protobuf:"bytes,5,rep,name=promises,proto3" json:"promises,omitempty"`
+	// What outages left to it, in nanoseconds of the whole rate.
+	Earned        int64 `protobuf:"varint,6,opt,name=earned,proto3" json:"earned,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotShare) Reset() {
+	*x = SnapshotShare{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotShare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotShare) ProtoMessage() {}
+
+func (x *SnapshotShare) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotShare.ProtoReflect.Descriptor instead.
+func (*SnapshotShare) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *SnapshotShare) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
+func (x *SnapshotShare) GetSession() []byte {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *SnapshotShare) GetOwner() string {
+	if x != nil {
+		return x.Owner
+	}
+	return ""
+}
+
+func (x *SnapshotShare) GetHeard() int64 {
+	if x != nil {
+		return x.Heard
+	}
+	return 0
+}
+
+func (x *SnapshotShare) GetPromises() []*Promise {
+	if x != nil {
+		return x.Promises
+	}
+	return nil
+}
+
+func (x *SnapshotShare) GetEarned() int64 {
+	if x != nil {
+		return x.Earned
+	}
+	return 0
+}
+
 var File_quorlease_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\xdd\x05\n" +
+	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\x96\x06\n" +
 	"\x0eSnapshotRecord\x12:\n" +
 	"\x06header\x18\x01 \x01(\v2 .quorlease.log.v1.SnapshotHeaderH\x00R\x06header\x127\n" +
 	"\x05limit\x18\x02 \x01(\v2\x1f.quorlease.log.v1.SnapshotLimitH\x00R\x05limit\x127\n" +
@@ -1854,8 +2041,9 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06report\x18\n" +
 	" \x01(\v2 .quorlease.log.v1.SnapshotReportH\x00R\x06report\x12=\n" +
 	"\acontrol\x18\v \x01(\v2!.quorlease.log.v1.SnapshotControlH\x00R\acontrol\x12=\n" +
-	"\asession\x18\f \x01(\v2!.quorlease.log.v1.SnapshotSessionH\x00R\asessionB\x06\n" +
-	"\x04kind\"\xe6\x01\n" +
+	"\asession\x18\f \x01(\v2!.quorlease.log.v1.SnapshotSessionH\x00R\asession\x127\n" +
+	"\x05share\x18\x0e \x01(\v2\x1f.quorlease.log.v1.SnapshotShareH\x00R\x05shareB\x06\n" +
+	"\x04kind\"\x9a\x02\n" +
 	"\x0eSnapshotHeader\x12\x1d\n" +
 	"\n" +
 	"cluster_id\x18\x01 \x01(\tR\tclusterId\x12*\n" +
@@ -1866,7 +2054,11 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"next_limit\x18\x06 \x01(\rR\tnextLimit\x12\x12\n" +
 	"\x04hash\x18\a \x01(\x06R\x04hash\x12\x14\n" +
-	"\x05index\x18\b \x01(\x04R\x05index\"\xe2\x01\n" +
+	"\x05index\x18\b \x01(\x04R\x05index\x122\n" +
+	"\aoutages\x18\t \x03(\v2\x18.quorlease.log.v1.OutageR\aoutages\",\n" +
+	"\x06Outage\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\"\xe2\x01\n" +
 	"\rSnapshotLimit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12-\n" +
@@ -1898,14 +2090,15 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06target\x18\x04 \x01(\x03R\x06target\x12\x14\n" +
 	"\x05until\x18\x05 \x01(\x03R\x05until\x12<\n" +
 	"\bpristine\x18\x06 \x01(\v2 .quorlease.log.v1.SnapshotBucketR\bpristine\x12*\n" +
-	"\x04kind\x18\a \x01(\x0e2\x16.quorlease.log.v1.KindR\x04kind\"\xbb\x01\n" +
+	"\x04kind\x18\a \x01(\x0e2\x16.quorlease.log.v1.KindR\x04kind\"\xd7\x01\n" +
 	"\vSnapshotKey\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x16\n" +
 	"\x06passed\x18\x03 \x01(\rR\x06passed\x12:\n" +
 	"\abuckets\x18\x04 \x03(\v2 .quorlease.log.v1.SnapshotBucketR\abuckets\x12\x16\n" +
 	"\x06client\x18\x05 \x01(\tR\x06client\x12\x16\n" +
-	"\x06warned\x18\x06 \x03(\x04R\x06warned\"f\n" +
+	"\x06warned\x18\x06 \x03(\x04R\x06warned\x12\x1a\n" +
+	"\bwithheld\x18\a \x03(\x03R\bwithheld\"f\n" +
 	"\x0eSnapshotBucket\x12\x12\n" +
 	"\x04last\x18\x01 \x01(\x03R\x04last\x12\x12\n" +
 	"\x04free\x18\x02 \x01(\x03R\x04free\x12\x16\n" +
@@ -1976,14 +2169,15 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06author\x18\x04 \x01(\tR\x06author\x127\n" +
 	"\achanges\x18\x05 \x03(\v2\x1d.quorlease.log.v1.LimitChangeR\achanges\"+\n" +
 	"\x0fSnapshotTrailer\x12\x18\n" +
-	"\arecords\x18\x01 \x01(\x04R\arecords\"\xbc\x01\n" +
+	"\arecords\x18\x01 \x01(\x04R\arecords\"\xd6\x01\n" +
 	"\x0eSnapshotReport\x12\x18\n" +
 	"\asession\x18\x01 \x01(\fR\asession\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x16\n" +
 	"\x06client\x18\x03 \x01(\tR\x06client\x125\n" +
 	"\x05count\x18\x04 \x01(\v2\x1f.quorlease.log.v1.AdmittedCountR\x05count\x12\x0e\n" +
 	"\x02at\x18\x05 \x01(\x03R\x02at\x12\x1b\n" +
-	"\tforget_at\x18\x06 \x01(\x03R\bforgetAt\"\x9e\x02\n" +
+	"\tforget_at\x18\x06 \x01(\x03R\bforgetAt\x12\x18\n" +
+	"\asettled\x18\a \x01(\x03R\asettled\"\x9e\x02\n" +
 	"\x0fSnapshotControl\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\rR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -2003,7 +2197,14 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"connection\x18\x03 \x01(\x04R\n" +
 	"connection\x12\x12\n" +
-	"\x04ends\x18\x04 \x01(\x03R\x04endsB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
+	"\x04ends\x18\x04 \x01(\x03R\x04ends\"\xba\x01\n" +
+	"\rSnapshotShare\x12\x14\n" +
+	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x18\n" +
+	"\asession\x18\x02 \x01(\fR\asession\x12\x14\n" +
+	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x14\n" +
+	"\x05heard\x18\x04 \x01(\x03R\x05heard\x125\n" +
+	"\bpromises\x18\x05 \x03(\v2\x19.quorlease.log.v1.PromiseR\bpromises\x12\x16\n" +
+	"\x06earned\x18\x06 \x01(\x03R\x06earnedB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
 
 var (
 	file_quorlease_log_v1_snapshot_proto_rawDescOnce sync.Once
@@ -2017,75 +2218,81 @@ func file_quorlease_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),    // 0: quorlease.log.v1.SnapshotRecord
 	(*SnapshotHeader)(nil),    // 1: quorlease.log.v1.SnapshotHeader
-	(*SnapshotLimit)(nil),     // 2: quorlease.log.v1.SnapshotLimit
-	(*SnapshotVersion)(nil),   // 3: quorlease.log.v1.SnapshotVersion
-	(*SnapshotOverride)(nil),  // 4: quorlease.log.v1.SnapshotOverride
-	(*SnapshotDimension)(nil), // 5: quorlease.log.v1.SnapshotDimension
-	(*SnapshotKey)(nil),       // 6: quorlease.log.v1.SnapshotKey
-	(*SnapshotBucket)(nil),    // 7: quorlease.log.v1.SnapshotBucket
-	(*SnapshotLease)(nil),     // 8: quorlease.log.v1.SnapshotLease
-	(*SnapshotCharge)(nil),    // 9: quorlease.log.v1.SnapshotCharge
-	(*SnapshotClient)(nil),    // 10: quorlease.log.v1.SnapshotClient
-	(*SnapshotSource)(nil),    // 11: quorlease.log.v1.SnapshotSource
-	(*SnapshotCount)(nil),     // 12: quorlease.log.v1.SnapshotCount
-	(*SnapshotRevision)(nil),  // 13: quorlease.log.v1.SnapshotRevision
-	(*SnapshotTrailer)(nil),   // 14: quorlease.log.v1.SnapshotTrailer
-	(*SnapshotReport)(nil),    // 15: quorlease.log.v1.SnapshotReport
-	(*SnapshotControl)(nil),   // 16: quorlease.log.v1.SnapshotControl
-	(*SnapshotSession)(nil),   // 17: quorlease.log.v1.SnapshotSession
-	(*RetryBudget)(nil),       // 18: quorlease.log.v1.RetryBudget
-	(*NodeRecord)(nil),        // 19: quorlease.log.v1.NodeRecord
-	(*Caps)(nil),              // 20: quorlease.log.v1.Caps
-	(*Limit)(nil),             // 21: quorlease.log.v1.Limit
-	(*Calendar)(nil),          // 22: quorlease.log.v1.Calendar
-	(*Dimension)(nil),         // 23: quorlease.log.v1.Dimension
-	(*Class)(nil),             // 24: quorlease.log.v1.Class
-	(Kind)(0),                 // 25: quorlease.log.v1.Kind
-	(LeaseState)(0),           // 26: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),       // 27: quorlease.log.v1.LimitChange
-	(*AdmittedCount)(nil),     // 28: quorlease.log.v1.AdmittedCount
+	(*Outage)(nil),            // 2: quorlease.log.v1.Outage
+	(*SnapshotLimit)(nil),     // 3: quorlease.log.v1.SnapshotLimit
+	(*SnapshotVersion)(nil),   // 4: quorlease.log.v1.SnapshotVersion
+	(*SnapshotOverride)(nil),  // 5: quorlease.log.v1.SnapshotOverride
+	(*SnapshotDimension)(nil), // 6: quorlease.log.v1.SnapshotDimension
+	(*SnapshotKey)(nil),       // 7: quorlease.log.v1.SnapshotKey
+	(*SnapshotBucket)(nil),    // 8: quorlease.log.v1.SnapshotBucket
+	(*SnapshotLease)(nil),     // 9: quorlease.log.v1.SnapshotLease
+	(*SnapshotCharge)(nil),    // 10: quorlease.log.v1.SnapshotCharge
+	(*SnapshotClient)(nil),    // 11: quorlease.log.v1.SnapshotClient
+	(*SnapshotSource)(nil),    // 12: quorlease.log.v1.SnapshotSource
+	(*SnapshotCount)(nil),     // 13: quorlease.log.v1.SnapshotCount
+	(*SnapshotRevision)(nil),  // 14: quorlease.log.v1.SnapshotRevision
+	(*SnapshotTrailer)(nil),   // 15: quorlease.log.v1.SnapshotTrailer
+	(*SnapshotReport)(nil),    // 16: quorlease.log.v1.SnapshotReport
+	(*SnapshotControl)(nil),   // 17: quorlease.log.v1.SnapshotControl
+	(*SnapshotSession)(nil),   // 18: quorlease.log.v1.SnapshotSession
+	(*SnapshotShare)(nil),     // 19: quorlease.log.v1.SnapshotShare
+	(*RetryBudget)(nil),       // 20: quorlease.log.v1.RetryBudget
+	(*NodeRecord)(nil),        // 21: quorlease.log.v1.NodeRecord
+	(*Caps)(nil),              // 22: quorlease.log.v1.Caps
+	(*Limit)(nil),             // 23: quorlease.log.v1.Limit
+	(*Calendar)(nil),          // 24: quorlease.log.v1.Calendar
+	(*Dimension)(nil),         // 25: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 26: quorlease.log.v1.Class
+	(Kind)(0),                 // 27: quorlease.log.v1.Kind
+	(LeaseState)(0),           // 28: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 29: quorlease.log.v1.LimitChange
+	(*AdmittedCount)(nil),     // 30: quorlease.log.v1.AdmittedCount
+	(*Promise)(nil),           // 31: quorlease.log.v1.Promise
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
-	2,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
-	18, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
-	6,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
-	8,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
-	10, // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
-	19, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
-	13, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
-	14, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
-	15, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
-	16, // 10: quorlease.log.v1.SnapshotRecord.control:type_name -> quorlease.log.v1.SnapshotControl
-	17, // 11: quorlease.log.v1.SnapshotRecord.session:type_name -> quorlease.log.v1.SnapshotSession
-	20, // 12: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
-	21, // 13: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
-	3,  // 14: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
-	5,  // 15: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	4,  // 16: quorlease.log.v1.SnapshotVersion.overrides:type_name -> quorlease.log.v1.SnapshotOverride
-	22, // 17: quorlease.log.v1.SnapshotVersion.calendar:type_name -> quorlease.log.v1.Calendar
-	5,  // 18: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	23, // 19: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
-	24, // 20: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
-	7,  // 21: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	25, // 22: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
-	7,  // 23: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	26, // 24: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	9,  // 25: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	11, // 26: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	12, // 27: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
-	12, // 28: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	27, // 29: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	28, // 30: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	3,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
+	20, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
+	7,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
+	9,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
+	11, // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
+	21, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
+	14, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
+	15, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
+	16, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
+	17, // 10: quorlease.log.v1.SnapshotRecord.control:type_name -> quorlease.log.v1.SnapshotControl
+	18, // 11: quorlease.log.v1.SnapshotRecord.session:type_name -> quorlease.log.v1.SnapshotSession
+	19, // 12: quorlease.log.v1.SnapshotRecord.share:type_name -> quorlease.log.v1.SnapshotShare
+	22, // 13: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
+	2,  // 14: quorlease.log.v1.SnapshotHeader.outages:type_name -> quorlease.log.v1.Outage
+	23, // 15: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
+	4,  // 16: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
+	6,  // 17: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	5,  // 18: quorlease.log.v1.SnapshotVersion.overrides:type_name -> quorlease.log.v1.SnapshotOverride
+	24, // 19: quorlease.log.v1.SnapshotVersion.calendar:type_name -> quorlease.log.v1.Calendar
+	6,  // 20: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	25, // 21: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	26, // 22: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	8,  // 23: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	27, // 24: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
+	8,  // 25: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	28, // 26: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	10, // 27: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	12, // 28: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	13, // 29: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
+	13, // 30: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	29, // 31: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	30, // 32: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	31, // 33: quorlease.log.v1.SnapshotShare.promises:type_name -> quorlease.log.v1.Promise
+	34, // [34:34] is the sub-list for method output_type
+	34, // [34:34] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }
@@ -2109,6 +2316,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 		(*SnapshotRecord_Report)(nil),
 		(*SnapshotRecord_Control)(nil),
 		(*SnapshotRecord_Session)(nil),
+		(*SnapshotRecord_Share)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2116,7 +2324,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_snapshot_proto_rawDesc), len(file_quorlease_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
