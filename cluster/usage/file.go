@@ -3,14 +3,17 @@ package usage
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,6 +30,8 @@ type files struct{ dir string }
 const (
 	hourLayout = "2006-01-02T15"
 	suffix     = ".jsonl"
+	// unfinished ends the name of a file until all of it is written.
+	unfinished = ".new"
 	// fileMost is how much of a file is read, in bytes: more than a whole hour has.
 	fileMost = 16 << 20
 	// sumDigits are those of a line's checksum.
@@ -57,14 +62,15 @@ func (f files) path(at int64) string {
 // write replaces the book of an hour, as a whole or not at all.
 func (f files) write(at int64, book hour) error {
 	var lines bytes.Buffer
-	for e, c := range book {
+	// Names first: who reads it has room for as many as who counted.
+	for _, e := range slices.SortedFunc(maps.Keys(book), byRoom) {
 		// Texts and numbers: it can't fail.
-		line, _ := json.Marshal(record{e, *c})
+		line, _ := json.Marshal(record{e, *book[e]})
 		fmt.Fprintf(&lines, "%0*x %s\n", sumDigits, crc32.Checksum(line, castagnoli), line)
 	}
 	path := f.path(at)
-	next := path + ".new"
-	err := os.WriteFile(next, lines.Bytes(), 0o600)
+	next := path + unfinished
+	err := whole(next, lines.Bytes())
 	if err == nil {
 		err = os.Rename(next, path)
 	}
@@ -72,6 +78,34 @@ func (f files) write(at int64, book hour) error {
 		return fmt.Errorf("write usage book: %w", errors.Join(err, ignoreMissing(os.Remove(next))))
 	}
 	return nil
+}
+
+// whole writes a file down to the disk: one that is renamed before may be empty after a
+// power cut.
+func whole(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = file.Write(text); err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
+
+// byRoom puts entries in the order in which an hour makes room for them.
+func byRoom(a, b entry) int {
+	room := func(e entry) int {
+		switch {
+		case !e.Other:
+			return 0
+		case e.Limit != "":
+			return 1
+		}
+		return 2
+	}
+	return cmp.Or(cmp.Compare(room(a), room(b)), strings.Compare(a.Client, b.Client), strings.Compare(a.Team, b.Team),
+		strings.Compare(a.Limit, b.Limit), strings.Compare(a.Dimension, b.Dimension))
 }
 
 func ignoreMissing(err error) error {
@@ -110,7 +144,7 @@ func (f files) forget(first int64) error {
 	}
 	var errs []error
 	for _, one := range list {
-		name, isBook := strings.CutSuffix(one.Name(), suffix)
+		name, isBook := strings.CutSuffix(strings.TrimSuffix(one.Name(), unfinished), suffix)
 		began, err := time.Parse(hourLayout, name)
 		if isBook && err == nil && hourOf(began) < first {
 			errs = append(errs, ignoreMissing(os.Remove(filepath.Join(f.dir, one.Name()))))

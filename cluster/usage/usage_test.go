@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -297,5 +298,46 @@ func BenchmarkDecided(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		book.Decided(op, "red", result)
+	}
+}
+
+// TestAFullHourIsReadAsItWas: an hour in which more names were at work than there is room
+// for gives the same answer each time, and after a restart.
+func TestAFullHourIsReadAsItWas(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b := open(t, dir)
+	for i := range entriesMost + othersMost {
+		b.Decided(acquire(fmt.Sprint("client-", i), fmt.Sprint("limit-", i), int64(1+i)), "", granted(true))
+	}
+	want := len(b.book)
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		book := b.files.read(b.at)
+		if diff := cmp.Diff(b.book, book); diff != "" || len(book) != want {
+			t.Fatalf("%d entries, want %d (-want +got)\n%s", len(book), want, diff[:min(len(diff), 1000)])
+		}
+	}
+}
+
+// TestWhatACrashLeaves: files that were never finished go with the hours that they are of.
+func TestWhatACrashLeaves(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := files{dir: dir}
+	notes := filepath.Join(dir, "notes"+unfinished)
+	for _, name := range []string{f.path(9), f.path(9) + unfinished, f.path(10) + unfinished, notes} {
+		if err := os.WriteFile(name, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.forget(10); err != nil {
+		t.Error(err)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if want := []string{f.path(10) + unfinished, notes}; err != nil || !slices.Equal(left, want) {
+		t.Errorf("%v is left, want %v; %v", left, want, err)
 	}
 }
