@@ -41,7 +41,9 @@ type SnapshotRecord struct {
 	//	*SnapshotRecord_Report
 	//	*SnapshotRecord_Control
 	//	*SnapshotRecord_Session
+	//	*SnapshotRecord_Escrow
 	//	*SnapshotRecord_Share
+	//	*SnapshotRecord_Asker
 	Kind          isSnapshotRecord_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -192,10 +194,28 @@ func (x *SnapshotRecord) GetSession() *SnapshotSession {
 	return nil
 }
 
+func (x *SnapshotRecord) GetEscrow() *SnapshotEscrow {
+	if x != nil {
+		if x, ok := x.Kind.(*SnapshotRecord_Escrow); ok {
+			return x.Escrow
+		}
+	}
+	return nil
+}
+
 func (x *SnapshotRecord) GetShare() *SnapshotShare {
 	if x != nil {
 		if x, ok := x.Kind.(*SnapshotRecord_Share); ok {
 			return x.Share
+		}
+	}
+	return nil
+}
+
+func (x *SnapshotRecord) GetAsker() *SnapshotAsker {
+	if x != nil {
+		if x, ok := x.Kind.(*SnapshotRecord_Asker); ok {
+			return x.Asker
 		}
 	}
 	return nil
@@ -253,9 +273,16 @@ type SnapshotRecord_Session struct {
 	Session *SnapshotSession `protobuf:"bytes,12,opt,name=session,proto3,oneof"`
 }
 
+type SnapshotRecord_Escrow struct {
+	Escrow *SnapshotEscrow `protobuf:"bytes,13,opt,name=escrow,proto3,oneof"`
+}
+
 type SnapshotRecord_Share struct {
-	// 13 is taken by escrow.
 	Share *SnapshotShare `protobuf:"bytes,14,opt,name=share,proto3,oneof"`
+}
+
+type SnapshotRecord_Asker struct {
+	Asker *SnapshotAsker `protobuf:"bytes,15,opt,name=asker,proto3,oneof"`
 }
 
 func (*SnapshotRecord_Header) isSnapshotRecord_Kind() {}
@@ -282,7 +309,11 @@ func (*SnapshotRecord_Control) isSnapshotRecord_Kind() {}
 
 func (*SnapshotRecord_Session) isSnapshotRecord_Kind() {}
 
+func (*SnapshotRecord_Escrow) isSnapshotRecord_Kind() {}
+
 func (*SnapshotRecord_Share) isSnapshotRecord_Kind() {}
+
+func (*SnapshotRecord_Asker) isSnapshotRecord_Kind() {}
 
 type SnapshotHeader struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2023,11 +2054,207 @@ func (x *SnapshotShare) GetEarned() int64 {
 	return 0
 }
 
+// SnapshotEscrow is what one node was given of one bucket.
+type SnapshotEscrow struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Id        *EscrowID              `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Limit     uint32                 `protobuf:"varint,2,opt,name=limit,proto3" json:"limit,omitempty"`
+	Dimension uint32                 `protobuf:"varint,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	Key       string                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	// Empty: the unnamed class.
+	Class string `protobuf:"bytes,5,opt,name=class,proto3" json:"class,omitempty"`
+	// Tokens that were given, and those of them that leases were paid with.
+	Amount int64 `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`
+	Paid   int64 `protobuf:"varint,7,opt,name=paid,proto3" json:"paid,omitempty"`
+	// What of the rest came from the class's own sub-bucket, in units of which a
+	// token has took_unit.
+	Took     int64 `protobuf:"varint,8,opt,name=took,proto3" json:"took,omitempty"`
+	TookUnit int64 `protobuf:"varint,9,opt,name=took_unit,json=tookUnit,proto3" json:"took_unit,omitempty"`
+	// The version of the limit under which it was given. Under another one it is
+	// void.
+	Version uint32 `protobuf:"varint,10,opt,name=version,proto3" json:"version,omitempty"`
+	// Authority time at which it ends.
+	Until int64 `protobuf:"varint,11,opt,name=until,proto3" json:"until,omitempty"`
+	// Feedback closed or slowed the key.
+	Void          bool `protobuf:"varint,12,opt,name=void,proto3" json:"void,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotEscrow) Reset() {
+	*x = SnapshotEscrow{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotEscrow) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotEscrow) ProtoMessage() {}
+
+func (x *SnapshotEscrow) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotEscrow.ProtoReflect.Descriptor instead.
+func (*SnapshotEscrow) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *SnapshotEscrow) GetId() *EscrowID {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *SnapshotEscrow) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetDimension() uint32 {
+	if x != nil {
+		return x.Dimension
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *SnapshotEscrow) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *SnapshotEscrow) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetPaid() int64 {
+	if x != nil {
+		return x.Paid
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetTook() int64 {
+	if x != nil {
+		return x.Took
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetTookUnit() int64 {
+	if x != nil {
+		return x.TookUnit
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
+func (x *SnapshotEscrow) GetVoid() bool {
+	if x != nil {
+		return x.Void
+	}
+	return false
+}
+
+// SnapshotAsker is a process that was given escrow.
+type SnapshotAsker struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The highest sequence that it was given any under.
+	Last *EscrowID `protobuf:"bytes,1,opt,name=last,proto3" json:"last,omitempty"`
+	// Authority time of that.
+	At            int64 `protobuf:"varint,2,opt,name=at,proto3" json:"at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SnapshotAsker) Reset() {
+	*x = SnapshotAsker{}
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SnapshotAsker) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SnapshotAsker) ProtoMessage() {}
+
+func (x *SnapshotAsker) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_log_v1_snapshot_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SnapshotAsker.ProtoReflect.Descriptor instead.
+func (*SnapshotAsker) Descriptor() ([]byte, []int) {
+	return file_quorlease_log_v1_snapshot_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *SnapshotAsker) GetLast() *EscrowID {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *SnapshotAsker) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
 var File_quorlease_log_v1_snapshot_proto protoreflect.FileDescriptor
 
 const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
-	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\x96\x06\n" +
+	"\x1fquorlease/log/v1/snapshot.proto\x12\x10quorlease.log.v1\x1a\x1cquorlease/log/v1/entry.proto\x1a\x1cquorlease/log/v1/limit.proto\x1a\x1dquorlease/log/v1/result.proto\"\x8b\a\n" +
 	"\x0eSnapshotRecord\x12:\n" +
 	"\x06header\x18\x01 \x01(\v2 .quorlease.log.v1.SnapshotHeaderH\x00R\x06header\x127\n" +
 	"\x05limit\x18\x02 \x01(\v2\x1f.quorlease.log.v1.SnapshotLimitH\x00R\x05limit\x127\n" +
@@ -2041,8 +2268,10 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x06report\x18\n" +
 	" \x01(\v2 .quorlease.log.v1.SnapshotReportH\x00R\x06report\x12=\n" +
 	"\acontrol\x18\v \x01(\v2!.quorlease.log.v1.SnapshotControlH\x00R\acontrol\x12=\n" +
-	"\asession\x18\f \x01(\v2!.quorlease.log.v1.SnapshotSessionH\x00R\asession\x127\n" +
-	"\x05share\x18\x0e \x01(\v2\x1f.quorlease.log.v1.SnapshotShareH\x00R\x05shareB\x06\n" +
+	"\asession\x18\f \x01(\v2!.quorlease.log.v1.SnapshotSessionH\x00R\asession\x12:\n" +
+	"\x06escrow\x18\r \x01(\v2 .quorlease.log.v1.SnapshotEscrowH\x00R\x06escrow\x127\n" +
+	"\x05share\x18\x0e \x01(\v2\x1f.quorlease.log.v1.SnapshotShareH\x00R\x05share\x127\n" +
+	"\x05asker\x18\x0f \x01(\v2\x1f.quorlease.log.v1.SnapshotAskerH\x00R\x05askerB\x06\n" +
 	"\x04kind\"\x9a\x02\n" +
 	"\x0eSnapshotHeader\x12\x1d\n" +
 	"\n" +
@@ -2204,7 +2433,24 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05heard\x18\x04 \x01(\x03R\x05heard\x125\n" +
 	"\bpromises\x18\x05 \x03(\v2\x19.quorlease.log.v1.PromiseR\bpromises\x12\x16\n" +
-	"\x06earned\x18\x06 \x01(\x03R\x06earnedB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
+	"\x06earned\x18\x06 \x01(\x03R\x06earned\"\xb9\x02\n" +
+	"\x0eSnapshotEscrow\x12*\n" +
+	"\x02id\x18\x01 \x01(\v2\x1a.quorlease.log.v1.EscrowIDR\x02id\x12\x14\n" +
+	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x1c\n" +
+	"\tdimension\x18\x03 \x01(\rR\tdimension\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\tR\x03key\x12\x14\n" +
+	"\x05class\x18\x05 \x01(\tR\x05class\x12\x16\n" +
+	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12\x12\n" +
+	"\x04paid\x18\a \x01(\x03R\x04paid\x12\x12\n" +
+	"\x04took\x18\b \x01(\x03R\x04took\x12\x1b\n" +
+	"\ttook_unit\x18\t \x01(\x03R\btookUnit\x12\x18\n" +
+	"\aversion\x18\n" +
+	" \x01(\rR\aversion\x12\x14\n" +
+	"\x05until\x18\v \x01(\x03R\x05until\x12\x12\n" +
+	"\x04void\x18\f \x01(\bR\x04void\"O\n" +
+	"\rSnapshotAsker\x12.\n" +
+	"\x04last\x18\x01 \x01(\v2\x1a.quorlease.log.v1.EscrowIDR\x04last\x12\x0e\n" +
+	"\x02at\x18\x02 \x01(\x03R\x02atB;Z9github.com/quorlease/quorlease/api/quorlease/log/v1;logv1b\x06proto3"
 
 var (
 	file_quorlease_log_v1_snapshot_proto_rawDescOnce sync.Once
@@ -2218,7 +2464,7 @@ func file_quorlease_log_v1_snapshot_proto_rawDescGZIP() []byte {
 	return file_quorlease_log_v1_snapshot_proto_rawDescData
 }
 
-var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_quorlease_log_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotRecord)(nil),    // 0: quorlease.log.v1.SnapshotRecord
 	(*SnapshotHeader)(nil),    // 1: quorlease.log.v1.SnapshotHeader
@@ -2240,59 +2486,66 @@ var file_quorlease_log_v1_snapshot_proto_goTypes = []any{
 	(*SnapshotControl)(nil),   // 17: quorlease.log.v1.SnapshotControl
 	(*SnapshotSession)(nil),   // 18: quorlease.log.v1.SnapshotSession
 	(*SnapshotShare)(nil),     // 19: quorlease.log.v1.SnapshotShare
-	(*RetryBudget)(nil),       // 20: quorlease.log.v1.RetryBudget
-	(*NodeRecord)(nil),        // 21: quorlease.log.v1.NodeRecord
-	(*Caps)(nil),              // 22: quorlease.log.v1.Caps
-	(*Limit)(nil),             // 23: quorlease.log.v1.Limit
-	(*Calendar)(nil),          // 24: quorlease.log.v1.Calendar
-	(*Dimension)(nil),         // 25: quorlease.log.v1.Dimension
-	(*Class)(nil),             // 26: quorlease.log.v1.Class
-	(Kind)(0),                 // 27: quorlease.log.v1.Kind
-	(LeaseState)(0),           // 28: quorlease.log.v1.LeaseState
-	(*LimitChange)(nil),       // 29: quorlease.log.v1.LimitChange
-	(*AdmittedCount)(nil),     // 30: quorlease.log.v1.AdmittedCount
-	(*Promise)(nil),           // 31: quorlease.log.v1.Promise
+	(*SnapshotEscrow)(nil),    // 20: quorlease.log.v1.SnapshotEscrow
+	(*SnapshotAsker)(nil),     // 21: quorlease.log.v1.SnapshotAsker
+	(*RetryBudget)(nil),       // 22: quorlease.log.v1.RetryBudget
+	(*NodeRecord)(nil),        // 23: quorlease.log.v1.NodeRecord
+	(*Caps)(nil),              // 24: quorlease.log.v1.Caps
+	(*Limit)(nil),             // 25: quorlease.log.v1.Limit
+	(*Calendar)(nil),          // 26: quorlease.log.v1.Calendar
+	(*Dimension)(nil),         // 27: quorlease.log.v1.Dimension
+	(*Class)(nil),             // 28: quorlease.log.v1.Class
+	(Kind)(0),                 // 29: quorlease.log.v1.Kind
+	(LeaseState)(0),           // 30: quorlease.log.v1.LeaseState
+	(*LimitChange)(nil),       // 31: quorlease.log.v1.LimitChange
+	(*AdmittedCount)(nil),     // 32: quorlease.log.v1.AdmittedCount
+	(*Promise)(nil),           // 33: quorlease.log.v1.Promise
+	(*EscrowID)(nil),          // 34: quorlease.log.v1.EscrowID
 }
 var file_quorlease_log_v1_snapshot_proto_depIdxs = []int32{
 	1,  // 0: quorlease.log.v1.SnapshotRecord.header:type_name -> quorlease.log.v1.SnapshotHeader
 	3,  // 1: quorlease.log.v1.SnapshotRecord.limit:type_name -> quorlease.log.v1.SnapshotLimit
-	20, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
+	22, // 2: quorlease.log.v1.SnapshotRecord.budget:type_name -> quorlease.log.v1.RetryBudget
 	7,  // 3: quorlease.log.v1.SnapshotRecord.key:type_name -> quorlease.log.v1.SnapshotKey
 	9,  // 4: quorlease.log.v1.SnapshotRecord.lease:type_name -> quorlease.log.v1.SnapshotLease
 	11, // 5: quorlease.log.v1.SnapshotRecord.client:type_name -> quorlease.log.v1.SnapshotClient
-	21, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
+	23, // 6: quorlease.log.v1.SnapshotRecord.node:type_name -> quorlease.log.v1.NodeRecord
 	14, // 7: quorlease.log.v1.SnapshotRecord.revision:type_name -> quorlease.log.v1.SnapshotRevision
 	15, // 8: quorlease.log.v1.SnapshotRecord.trailer:type_name -> quorlease.log.v1.SnapshotTrailer
 	16, // 9: quorlease.log.v1.SnapshotRecord.report:type_name -> quorlease.log.v1.SnapshotReport
 	17, // 10: quorlease.log.v1.SnapshotRecord.control:type_name -> quorlease.log.v1.SnapshotControl
 	18, // 11: quorlease.log.v1.SnapshotRecord.session:type_name -> quorlease.log.v1.SnapshotSession
-	19, // 12: quorlease.log.v1.SnapshotRecord.share:type_name -> quorlease.log.v1.SnapshotShare
-	22, // 13: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
-	2,  // 14: quorlease.log.v1.SnapshotHeader.outages:type_name -> quorlease.log.v1.Outage
-	23, // 15: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
-	4,  // 16: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
-	6,  // 17: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	5,  // 18: quorlease.log.v1.SnapshotVersion.overrides:type_name -> quorlease.log.v1.SnapshotOverride
-	24, // 19: quorlease.log.v1.SnapshotVersion.calendar:type_name -> quorlease.log.v1.Calendar
-	6,  // 20: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
-	25, // 21: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
-	26, // 22: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
-	8,  // 23: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
-	27, // 24: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
-	8,  // 25: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
-	28, // 26: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
-	10, // 27: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
-	12, // 28: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
-	13, // 29: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
-	13, // 30: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
-	29, // 31: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
-	30, // 32: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
-	31, // 33: quorlease.log.v1.SnapshotShare.promises:type_name -> quorlease.log.v1.Promise
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	20, // 12: quorlease.log.v1.SnapshotRecord.escrow:type_name -> quorlease.log.v1.SnapshotEscrow
+	19, // 13: quorlease.log.v1.SnapshotRecord.share:type_name -> quorlease.log.v1.SnapshotShare
+	21, // 14: quorlease.log.v1.SnapshotRecord.asker:type_name -> quorlease.log.v1.SnapshotAsker
+	24, // 15: quorlease.log.v1.SnapshotHeader.caps:type_name -> quorlease.log.v1.Caps
+	2,  // 16: quorlease.log.v1.SnapshotHeader.outages:type_name -> quorlease.log.v1.Outage
+	25, // 17: quorlease.log.v1.SnapshotLimit.limit:type_name -> quorlease.log.v1.Limit
+	4,  // 18: quorlease.log.v1.SnapshotLimit.versions:type_name -> quorlease.log.v1.SnapshotVersion
+	6,  // 19: quorlease.log.v1.SnapshotVersion.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	5,  // 20: quorlease.log.v1.SnapshotVersion.overrides:type_name -> quorlease.log.v1.SnapshotOverride
+	26, // 21: quorlease.log.v1.SnapshotVersion.calendar:type_name -> quorlease.log.v1.Calendar
+	6,  // 22: quorlease.log.v1.SnapshotOverride.dimensions:type_name -> quorlease.log.v1.SnapshotDimension
+	27, // 23: quorlease.log.v1.SnapshotDimension.spec:type_name -> quorlease.log.v1.Dimension
+	28, // 24: quorlease.log.v1.SnapshotDimension.classes:type_name -> quorlease.log.v1.Class
+	8,  // 25: quorlease.log.v1.SnapshotDimension.pristine:type_name -> quorlease.log.v1.SnapshotBucket
+	29, // 26: quorlease.log.v1.SnapshotDimension.kind:type_name -> quorlease.log.v1.Kind
+	8,  // 27: quorlease.log.v1.SnapshotKey.buckets:type_name -> quorlease.log.v1.SnapshotBucket
+	30, // 28: quorlease.log.v1.SnapshotLease.state:type_name -> quorlease.log.v1.LeaseState
+	10, // 29: quorlease.log.v1.SnapshotLease.charges:type_name -> quorlease.log.v1.SnapshotCharge
+	12, // 30: quorlease.log.v1.SnapshotClient.sources:type_name -> quorlease.log.v1.SnapshotSource
+	13, // 31: quorlease.log.v1.SnapshotClient.minutes:type_name -> quorlease.log.v1.SnapshotCount
+	13, // 32: quorlease.log.v1.SnapshotSource.counts:type_name -> quorlease.log.v1.SnapshotCount
+	31, // 33: quorlease.log.v1.SnapshotRevision.changes:type_name -> quorlease.log.v1.LimitChange
+	32, // 34: quorlease.log.v1.SnapshotReport.count:type_name -> quorlease.log.v1.AdmittedCount
+	33, // 35: quorlease.log.v1.SnapshotShare.promises:type_name -> quorlease.log.v1.Promise
+	34, // 36: quorlease.log.v1.SnapshotEscrow.id:type_name -> quorlease.log.v1.EscrowID
+	34, // 37: quorlease.log.v1.SnapshotAsker.last:type_name -> quorlease.log.v1.EscrowID
+	38, // [38:38] is the sub-list for method output_type
+	38, // [38:38] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_log_v1_snapshot_proto_init() }
@@ -2316,7 +2569,9 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 		(*SnapshotRecord_Report)(nil),
 		(*SnapshotRecord_Control)(nil),
 		(*SnapshotRecord_Session)(nil),
+		(*SnapshotRecord_Escrow)(nil),
 		(*SnapshotRecord_Share)(nil),
+		(*SnapshotRecord_Asker)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2324,7 +2579,7 @@ func file_quorlease_log_v1_snapshot_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_log_v1_snapshot_proto_rawDesc), len(file_quorlease_log_v1_snapshot_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
