@@ -36,9 +36,9 @@ const (
 
 // Status returns how the cluster looks from here. It asks nobody.
 func (n *Node) Status() Status {
-	_, leader := n.raft.LeaderWithID()
+	leader := n.Leader()
 	seen := Status{
-		Self: n.config.ID, Leader: identity.NameOf(string(leader)), Term: n.raft.CurrentTerm(),
+		Self: n.config.ID, Leader: leader, Term: n.raft.CurrentTerm(),
 		Quorum: n.quorum(), Applied: n.fsm.reached.Last(),
 	}
 	records := make(map[string]*logv1.NodeRecord)
@@ -57,6 +57,7 @@ func (n *Node) Status() Status {
 			GRPC: r.GetGrpc(), HTTP: r.GetHttp(), Version: r.GetVersion(),
 			Healthy: n.prober.IsHealthy(id),
 		}
+		node.Lag, node.Answers = n.prober.Lag(id)
 		if s.Suffrage == raft.Voter {
 			node.Role = Voter
 		}
@@ -110,3 +111,10 @@ func (n *Node) lag() float64 {
 // applied everything that was committed before. Another may have been elected
 // since.
 func (n *Node) Leads() bool { return n.proposer.term() != 0 }
+
+// Leader is the name of the node that leads, as far as this one knows, or empty. It
+// takes no lock of the state.
+func (n *Node) Leader() string {
+	_, id := n.raft.LeaderWithID()
+	return identity.NameOf(string(id))
+}

@@ -219,12 +219,19 @@ func (p *Prober) Wall(raftID string) (wall int64, age time.Duration, ok bool) {
 // IsHealthy reports whether a member answers and lags fewer than 250 entries.
 // This node itself answers.
 func (p *Prober) IsHealthy(raftID string) bool {
+	lag, ok := p.Lag(raftID)
+	return ok && lag < lagMost
+}
+
+// Lag is how many entries a member is behind the leader, as far as this node knows. ok
+// is false where the member does not answer; this node itself does.
+func (p *Prober) Lag(raftID string) (entries uint64, ok bool) {
 	self := p.config.Self()
 	if raftID == self.GetRaftId() {
-		return lagOf(p.leaderLast(self), self.GetAppliedIndex()) < lagMost
+		return lagOf(p.leaderLast(self), self.GetAppliedIndex()), true
 	}
 	m, ok := p.Member(raftID)
-	return ok && m.Answers && m.Lag < lagMost
+	return m.Lag, ok && m.Answers
 }
 
 // Heard takes what a peer says of itself when it asks this node. It proves

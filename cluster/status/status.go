@@ -48,6 +48,10 @@ type Node struct {
 	Role Role
 	// Healthy: it answers probes and lags by fewer than 250 entries.
 	Healthy bool
+	// Answers: it answers probes. Lag is how many entries it was behind the leader when
+	// it last did.
+	Answers bool
+	Lag     uint64
 	// Peer is raft's address; the others are what the node announced.
 	Peer, GRPC, HTTP, Version string
 }

@@ -276,10 +276,14 @@ func StatusAnswer(s cluster.Status) *quorleasev1.ClusterStatusResponse {
 		if n.Role == cluster.Voter {
 			role = quorleasev1.Role_VOTER
 		}
-		answer.Nodes = append(answer.Nodes, &quorleasev1.NodeStatus{
+		node := &quorleasev1.NodeStatus{
 			Id: n.Name, Role: role, Healthy: n.Healthy,
 			Peer: n.Peer, Grpc: n.GRPC, Http: n.HTTP, Version: n.Version,
-		})
+		}
+		if n.Answers {
+			node.Lag = &n.Lag
+		}
+		answer.Nodes = append(answer.Nodes, node)
 	}
 	return answer
 }

@@ -79,7 +79,8 @@ func frame(now time.Time, status cluster.Status, view overview.View) *quorleasev
 	}
 	for _, one := range view.Firing {
 		answer.Alerts = append(answer.Alerts, &quorleasev1.FiringAlert{
-			Kind: string(one.Kind), Client: one.Client, Limit: one.Limit, Severity: quorleasev1.Severity(one.Severity),
+			Kind: string(one.Kind), Client: one.Name, Limit: one.Limit, Node: one.Node,
+			Severity: quorleasev1.Severity(one.Severity),
 			Since: timestamppb.New(one.Time), Value: one.Value, Text: one.Text,
 		})
 	}
