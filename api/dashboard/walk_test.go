@@ -30,7 +30,7 @@ func TestEverythingByKeyboard(t *testing.T) {
 		want := []string{
 			"skip", "filter", "pause", "help-open", "A",
 			"client", "throttled", "fraction", "left", "budget", "honours", "error", "series-provider",
-			"name", "used", "waiting", "state", "denied", "id", "role", "healthy", "address", "version",
+			"name", "used", "waiting", "state", "denied", "id", "role", "healthy", "behind", "address", "version",
 			"severity", "kind", "who", "since", "text", "runbook",
 		}
 		var got []string

@@ -52,7 +52,7 @@ function show(picture) {
   note('limits-note', tables.limits.show(picture.limits, has('name', 'key', 'worst_key', 'binding')), picture.limits_total);
   tables.nodes.show(picture.nodes.map((one) => ({ ...one, leads: one.id === picture.leader })));
   const firing = picture.alerts.map((one) => ({ ...one, now }));
-  note('alerts-note', tables.alerts.show(firing, has('kind', 'client', 'limit', 'text')), picture.alerts_total);
+  note('alerts-note', tables.alerts.show(firing, has('kind', 'client', 'limit', 'value', 'node', 'text')), picture.alerts_total);
   set(byId('main'), { 'aria-busy': 'false' });
 }
 
@@ -80,7 +80,7 @@ function announce(firing) {
   write(byId('announce'), news.slice(0, announcedMax).join(' ') + more);
 }
 
-const title = (one) => [one.kind, alertWho(one), one.value].filter(Boolean).join(' ');
+const title = (one) => [one.kind, alertWho(one), !one.limit && one.value].filter(Boolean).join(' ');
 
 function hold() {
   still = still ? null : Date.now();

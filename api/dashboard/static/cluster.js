@@ -11,6 +11,7 @@ export function nodes() {
     { id: 'id', names: true, sort: (row) => row.id, fill: (cell, row) => lines(cell, [{ text: row.id, kind: 'name' }]) },
     { id: 'role', names: true, sort: role, fill: (cell, row) => write(cell, role(row)) },
     { id: 'healthy', sort: (row) => (row.healthy ? 0 : 1), fill: fillHealthy },
+    { id: 'behind', sort: (row) => number(row.lag ?? -1), fill: fillBehind },
     { id: 'address', names: true, sort: (row) => row.http, fill: (cell, row) => lines(cell, [{ text: row.http || '–' }]) },
     { id: 'version', names: true, sort: (row) => row.version, fill: (cell, row) => lines(cell, [{ text: row.version || '–' }]) },
   ]);
@@ -24,9 +25,17 @@ function fillHealthy(cell, row) {
   lines(cell, [row.healthy ? { text: 'yes' } : { text: 'no', kind: 'bad' }]);
 }
 
+/** Absent where the node does not answer. */
+function fillBehind(cell, row) {
+  lines(cell, [{ text: (row.lag ?? null) === null ? '–' : count(row.lag) }]);
+}
+
+/** Of a limit the value is the key; of a client it is a figure, which changes. */
+const place = (row) => [row.limit, row.value].filter(Boolean).join('/');
+export const alertWho = (row) => [row.client, row.limit && place(row), row.node].filter(Boolean).join(', ');
+
 /** One incident keeps its key for as long as it is open. */
-export const alertKey = (row) => [row.kind, row.client, row.limit, row.since].join('\u0000');
-export const alertWho = (row) => [row.client, row.limit].filter(Boolean).join(', ');
+export const alertKey = (row) => [row.kind, row.client, row.limit, row.limit && row.value, row.node, row.since].join('\u0000');
 
 export function alerts() {
   const table = new Table(byId('alert-list'), alertKey, [
