@@ -29,7 +29,8 @@ func TestThePageInAStorm(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = browser.Close() })
-	nodes := startCluster(t, nil)
+	h := newHook(t)
+	nodes := startCluster(t, nil, "--alert-webhook", h.URL)
 	budget(t, nodes)
 	provided(t, nodes)
 	tab, err := browser.Tab()
@@ -89,6 +90,10 @@ func TestThePageInAStorm(t *testing.T) {
 		if troubles := tab.Troubles(); len(troubles) > 0 {
 			t.Errorf("the page complains: %q", troubles)
 		}
+	})
+	t.Run("S1-48_of_three_nodes_that_see_it_one_calls", func(t *testing.T) {
+		h.await(t, "ClientOverBudget firing cluster")
+		h.quiet(t, "ClientOverBudget firing cluster", 300*time.Millisecond)
 	})
 	data, err := tab.Picture()
 	if err != nil {

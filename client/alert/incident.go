@@ -29,8 +29,8 @@ type incident struct {
 	// end is the resolution, where over.
 	end  Alert
 	over bool
-	// told: the beginning was delivered.
-	told bool
+	// told: the beginning was delivered. released: others go on with it once it is.
+	told, released bool
 	// due is when the next delivery is tried.
 	due time.Time
 	// failures in a row; endFailures those of them since it is over.

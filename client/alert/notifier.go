@@ -91,7 +91,26 @@ func New(c Config) *Notifier {
 func (n *Notifier) Notify(a Alert) {
 	now := time.Now()
 	for _, o := range n.outboxes {
-		o.take(now, a)
+		o.take(now, a, false)
+	}
+}
+
+// Adopt takes the beginning of an incident that somebody else has told the same sinks
+// of: they are told of its end, and repeats go on, but the beginning is not delivered
+// again. One that is known already is ignored, as with Notify.
+func (n *Notifier) Adopt(a Alert) {
+	now := time.Now()
+	for _, o := range n.outboxes {
+		o.take(now, a, true)
+	}
+}
+
+// Release leaves an incident that is not over to somebody else, who will adopt it. A
+// sink that has been told of its beginning hears no more of it from here; one that has
+// not still is, and of its end too if that comes sooner.
+func (n *Notifier) Release(a Alert) {
+	for _, o := range n.outboxes {
+		o.release(a)
 	}
 }
 

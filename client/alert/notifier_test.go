@@ -112,6 +112,63 @@ func TestG8EachIncidentAlertsOnceAndResolvesOnce(t *testing.T) {
 	})
 }
 
+// TestG8OthersGoOn: an incident that somebody else goes on with is told of once, by
+// whoever could, and the end of one that is taken over comes without its beginning.
+func TestG8OthersGoOn(t *testing.T) {
+	t.Parallel()
+	release, adopt := func(n *Notifier) { n.Release(begin("1")) }, func(n *Notifier) { n.Adopt(begin("1")) }
+	starts, ends := func(n *Notifier) { n.Notify(begin("1")) }, func(n *Notifier) { n.Notify(end("1")) }
+	for name, row := range map[string]struct {
+		fails int
+		steps []func(*Notifier)
+		want  string
+	}{
+		"G8_released_when_told":         {0, []func(*Notifier){starts, release, ends}, "+1"},
+		"G8_released_before":            {3, []func(*Notifier){starts, release}, "+1"},
+		"G8_released_before_and_over":   {3, []func(*Notifier){starts, release, ends}, "+1 -1"},
+		"G8_released_and_back":          {3, []func(*Notifier){starts, release, starts, ends}, "+1 -1"},
+		"G8_released_and_adopted":       {3, []func(*Notifier){starts, release, adopt, ends}, "+1 -1"},
+		"G8_adopted":                    {0, []func(*Notifier){adopt, starts, ends, ends}, "-1"},
+		"G8_nothing_is_there":           {0, []func(*Notifier){release, ends}, ""},
+		"G8_what_is_over_is_not_parted": {3, []func(*Notifier){starts, ends, release}, "+1 -1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := &recorder{fails: row.fails}
+				n := NewNotifier(r)
+				for _, step := range row.steps {
+					step(n)
+					synctest.Wait()
+				}
+				timer := time.NewTimer(5 * time.Minute)
+				<-timer.C
+				if got := r.log(); got != row.want {
+					t.Errorf("got %q, want %q", got, row.want)
+				}
+				closeNow(t, n, "")
+			})
+		})
+	}
+	t.Run("G8_repeats", func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, func(t *testing.T) {
+			r := &recorder{repeat: time.Minute}
+			n := NewNotifier(r)
+			n.Adopt(begin("1"))
+			timer := time.NewTimer(150 * time.Second)
+			<-timer.C
+			n.Release(begin("1"))
+			timer.Reset(5 * time.Minute)
+			<-timer.C
+			if got := r.log(); got != "+1 +1" {
+				t.Errorf("got %q, want two repeats", got)
+			}
+			closeNow(t, n, "")
+		})
+	})
+}
+
 func TestASinkThatHangsBlocksNobody(t *testing.T) {
 	t.Run("G8", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -44,16 +44,19 @@ func newOutbox(sink Sink, c Config, counts *counters) *outbox {
 }
 
 // take keeps a beginning where there is room, and an end always: it goes where
-// its beginning is.
-func (o *outbox) take(now time.Time, a Alert) {
+// its beginning is. told: somebody else has delivered the beginning.
+func (o *outbox) take(now time.Time, a Alert, told bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closing {
 		return
 	}
-	at := slices.IndexFunc(o.mu.held, func(i *incident) bool { return !i.over && keyOf(i.start) == keyOf(a) })
+	at := o.openLocked(a)
 	switch {
-	case a.Resolved && at < 0, !a.Resolved && at >= 0:
+	case a.Resolved && at < 0:
+		return
+	case !a.Resolved && at >= 0:
+		o.mu.held[at].released = false
 		return
 	case a.Resolved:
 		if a = a.clone(); a.Ended.IsZero() {
@@ -68,9 +71,32 @@ func (o *outbox) take(now time.Time, a Alert) {
 			a.Started = now
 		}
 		a.Ended = time.Time{}
-		o.mu.held = append(o.mu.held, &incident{start: a, due: now})
+		i := &incident{start: a, told: told, due: now}
+		if told {
+			i.due = now.Add(o.repeat)
+		}
+		o.mu.held = append(o.mu.held, i)
 	}
 	o.rouse()
+}
+
+// openLocked is where an incident is held that is not over, -1 where it is not.
+func (o *outbox) openLocked(a Alert) int {
+	return slices.IndexFunc(o.mu.held, func(i *incident) bool { return !i.over && keyOf(i.start) == keyOf(a) })
+}
+
+// release forgets an open incident as soon as its beginning is delivered.
+func (o *outbox) release(a Alert) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	at := o.openLocked(a)
+	switch {
+	case at < 0:
+	case o.mu.held[at].told:
+		o.forgetLocked(o.mu.held[at])
+	default:
+		o.mu.held[at].released = true
+	}
 }
 
 // rouse wakes run. It never blocks.
@@ -209,6 +235,8 @@ func (o *outbox) note(i *incident, a Alert, repeated bool, err error) (failure F
 	case i.over:
 		// The end came while the beginning was on its way.
 		i.told, i.due = true, now
+	case i.released:
+		o.forgetLocked(i)
 	default:
 		i.told, i.due = true, now.Add(o.repeat)
 	}

@@ -190,6 +190,10 @@ func (s *serving) watch(o *serveOptions, registry *prometheus.Registry) (err err
 	}
 	s.alarm, err = alarm.Open(alarm.Config{
 		Node: o.node.ID, Link: "http://" + o.node.AdvertiseHTTP, Events: s.node.Events(), Targets: o.alerts,
+		Leads: func() (here, elsewhere bool) {
+			leader := s.node.Leader()
+			return s.node.Leads(), leader != "" && leader != o.node.ID
+		},
 		HasQuorum:  func() bool { return s.node.Status().Quorum == cluster.HasLeader },
 		Firing:     s.node.Firing,
 		Registerer: registry, Logger: s.logger.Named("alarm"),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/incident"
 )
 
 // Config says whose events go where.
@@ -24,6 +25,9 @@ type Config struct {
 	Link string
 	// Events are the node's. Required.
 	Events *events.Ring
+	// Leads says whether this node leads, or another does as far as this one knows. It
+	// is asked every second, and at every event. Nil: this node always does.
+	Leads func() (here, elsewhere bool)
 	// HasQuorum says how it stands now, Firing whether that of a client is not over.
 	// They are asked when events were missed. Nil: nobody knows.
 	HasQuorum func() bool
@@ -43,6 +47,7 @@ type Alarm struct {
 	// take no room from a quorum that is lost.
 	node, clients *alert.Notifier
 	open          incidents
+	duty          duty
 	// crowded counts incidents of clients that were one too many, by receivers.
 	crowded   atomic.Uint64
 	receivers uint64
@@ -68,13 +73,19 @@ func Open(c Config) (*Alarm, error) {
 	if err != nil {
 		return nil, err
 	}
+	return start(c, subscription, sinks, more), nil
+}
+
+// start begins to read: what it finds out of the node goes to sinks, of clients to more.
+func start(c Config, s *events.Subscription, sinks, more []alert.Sink) *Alarm {
 	ctx, cancel := context.WithCancel(context.Background())
-	a := &Alarm{config: c, open: incidents{}, receivers: uint64(len(sinks)), cancel: cancel}
+	a := &Alarm{config: c, open: newIncidents(c.Node, c.Link), receivers: uint64(len(sinks)), cancel: cancel}
+	a.duty.sure = time.Now().Add(-doubt)
 	a.node = alert.New(alert.Config{Sinks: sinks, OnFailure: a.failed})
 	a.clients = alert.New(alert.Config{Sinks: more, OnFailure: a.failed})
 	a.register(c.Registerer)
-	a.reading.Go(func() { a.read(ctx, subscription) })
-	return a, nil
+	a.reading.Go(func() { a.read(ctx, s) })
+	return a
 }
 
 // register exports what became of the alerts.
@@ -116,15 +127,19 @@ func (a *Alarm) counts() alert.Counts {
 
 func (a *Alarm) read(ctx context.Context, s *events.Subscription) {
 	for {
-		event, err := s.Next(ctx)
+		next, cancel := context.WithTimeout(ctx, lookEvery)
+		event, err := s.Next(next)
+		cancel()
+		a.look(time.Now())
 		var lost *events.LostError
 		switch {
+		case err == nil:
+			a.notify(event)
 		case errors.As(err, &lost):
 			a.missed()
-		case err != nil:
-			return
+		case ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
 		default:
-			a.notify(event)
+			return
 		}
 	}
 }
@@ -137,32 +152,49 @@ func (a *Alarm) missed() {
 	if a.config.Firing == nil {
 		return
 	}
-	for which := range a.open {
-		if isOfClient(which.kind) && !a.config.Firing(which.kind, which.client) {
+	for which := range a.open.open {
+		if which.OfClient() && !a.config.Firing(which.Kind, which.Client) {
 			a.notify(events.Event{
-				Kind: which.kind, Severity: events.Info, Time: time.Now(), Client: which.client,
-				Text: which.client + " is below again",
+				Kind: which.Kind, Severity: events.Info, Time: time.Now(), Client: which.Client,
+				Text: which.Client + " is below again",
 			})
 		}
 	}
 }
 
 func (a *Alarm) notify(event events.Event) {
-	ofClient := isOfClient(event.Kind)
-	if ofClient && begins(event) && len(a.open) >= incidentsMax {
-		a.crowded.Add(a.receivers)
+	if event.Kind == events.LimitBlocked {
+		// It is shown, and somebody decided it: nobody is called for that.
 		return
 	}
-	said, ok := a.open.observe(event)
+	which, turn := incident.Of(event, event.Client)
+	if which.OfClient() && turn == incident.Begins && len(a.open.open) >= incidentsMax {
+		if a.duty.leads {
+			a.crowded.Add(a.receivers)
+		}
+		return
+	}
+	said, ok := a.open.observe(event, time.Now())
 	if !ok {
 		return
 	}
-	said.Name, said.Link = a.config.Node, a.config.Link
-	if ofClient {
-		a.clients.Notify(said)
-	} else {
-		a.node.Notify(said)
+	to := a.notifier(which)
+	switch {
+	case which.Shared() && !a.duty.leads:
+		a.duty.keep(said, to)
+	case said.over:
+		to.Notify(said.end)
+	default:
+		to.Notify(said.begin)
 	}
+}
+
+// notifier is whose receivers are told of an incident.
+func (a *Alarm) notifier(which incident.Subject) *alert.Notifier {
+	if which.OfClient() {
+		return a.clients
+	}
+	return a.node
 }
 
 func (a *Alarm) failed(f alert.Failure) {

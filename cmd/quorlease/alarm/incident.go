@@ -5,95 +5,86 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"fmt"
+	"time"
 
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/cluster/events"
+	"github.com/quorlease/quorlease/cluster/incident"
 )
 
-// about names an incident: its kind, and what it is about: a member where that is
-// another node, the key of a limit, or a client.
-type about struct {
-	kind               events.Kind
-	node               string
-	limit, key, client string
+// incidents are those that are open, as a node tells of them.
+type incidents struct {
+	node, link string
+	open       map[incident.Subject]saying
 }
 
-// incidents are those that are open, with their ids.
-type incidents map[about]string
+func newIncidents(node, link string) incidents {
+	return incidents{node: node, link: link, open: make(map[incident.Subject]saying)}
+}
 
 // incidentsMax bounds them: clients choose their names. The notifier keeps fewer.
 const incidentsMax = 1024
 
-// isOfClient says whether the incident is what a client does, and not how the node is.
-func isOfClient(kind events.Kind) bool {
-	return kind == events.ClientRetryWarning || kind == events.ClientOverBudget
+// everybody is the name under which the nodes tell of what all of them see, so that it
+// is one incident whoever says so.
+const everybody = "cluster"
+
+// saying is the beginning of an incident, and where it is over its end too.
+type saying struct {
+	about      incident.Subject
+	begin, end alert.Alert
+	over       bool
+	// began and ended are when this node saw it: other nodes' clocks may differ.
+	began, ended time.Time
 }
 
-// begins and ends say which events are the beginning of an incident and which are
-// its end. A DiskStalled has none: the node stops.
-func begins(e events.Event) bool {
-	switch e.Kind {
-	case events.QuorumLost, events.DiskStalled, events.SpendCapReached:
-		return true
-	case events.DiskLow, events.FollowerLagging, events.ClientRetryWarning, events.ClientOverBudget:
-		return e.Severity > events.Info
-	default:
-		return false
-	}
-}
-
-func ends(e events.Event) bool {
-	switch e.Kind {
-	case events.QuorumRestored, events.LimitCleared:
-		return true
-	case events.DiskLow, events.FollowerLagging, events.ClientRetryWarning, events.ClientOverBudget:
-		return e.Severity == events.Info
-	default:
-		return false
-	}
-}
-
-// observe says what an event means for people; ok is false where nothing, or
-// nothing new.
-func (i incidents) observe(e events.Event) (said alert.Alert, ok bool) {
-	which := about{kind: e.Kind, node: e.Node}
-	labels, values := named("member", e.Node), named("value", e.Value)
-	switch e.Kind {
-	case events.QuorumRestored:
-		which.kind = events.QuorumLost
-	case events.SpendCapReached, events.LimitCleared:
-		which.kind, which.limit, which.key = events.SpendCapReached, e.Limit, e.Value
-		labels, values = named("limit", e.Limit), nil
-		if e.Value != "" {
-			labels["key"] = e.Value
-		}
-	case events.ClientRetryWarning, events.ClientOverBudget:
-		which.client = e.Client
-		labels, values = named("client", e.Client), figures(e)
-	default:
-	}
-	id, open := i[which]
-	said = alert.Alert{
-		Kind: string(which.kind), ID: id, Severity: alert.Severity(e.Severity), Text: e.Text,
-		Labels: labels, Values: values,
-	}
+// observe says what an event that is seen now means for people; ok is false where
+// nothing, or nothing new.
+func (i *incidents) observe(e events.Event, now time.Time) (said saying, ok bool) {
+	which, turn := incident.Of(e, e.Client)
+	said, open := i.open[which]
 	switch {
-	case begins(e) && !open:
-		said.ID, said.Started = newID(e), e.Time
-		i[which] = said.ID
-	case ends(e) && open:
-		said.Resolved, said.Ended = true, e.Time
-		delete(i, which)
+	case turn == incident.Begins && !open:
+		said = saying{about: which, begin: i.beginning(e, which), began: now}
+		i.open[which] = said
+	case turn == incident.Ends && open:
+		said.over, said.ended = true, now
+		said.end = alert.Alert{
+			Kind: said.begin.Kind, Name: said.begin.Name, ID: said.begin.ID,
+			Resolved: true, Ended: e.Time, Text: e.Text, Values: figures(e),
+		}
+		delete(i.open, which)
 	default:
-		return alert.Alert{}, false
+		return saying{}, false
 	}
 	return said, true
 }
 
-// figures are those of a client that retries, none where they were missed.
+func (i *incidents) beginning(e events.Event, which incident.Subject) alert.Alert {
+	said := alert.Alert{
+		Kind: string(e.Kind), Name: i.node, Link: i.link, ID: newID(e), Started: e.Time,
+		Severity: alert.Severity(e.Severity), Text: e.Text, Labels: make(map[string]string), Values: figures(e),
+	}
+	if which.Shared() {
+		said.Name = everybody
+	}
+	for name, text := range map[string]string{
+		"member": which.Node, "client": which.Client, "limit": which.Limit, "key": which.Key,
+	} {
+		if text != "" {
+			said.Labels[name] = text
+		}
+	}
+	return said
+}
+
+// figures are those of an event, none where they were missed.
 func figures(e events.Event) map[string]string {
-	if e.Value == "" {
+	switch {
+	case e.Value == "", e.Kind == events.SpendCapReached, e.Kind == events.LimitCleared:
 		return nil
+	case e.Kind != events.ClientRetryWarning && e.Kind != events.ClientOverBudget:
+		return map[string]string{"value": e.Value}
 	}
 	values := map[string]string{"fraction": e.Value, "window": e.Window.String()}
 	if e.Error != "" {
@@ -117,12 +108,4 @@ func newID(e events.Event) string {
 	}
 	sum := sha256.Sum256(name)
 	return base32.StdEncoding.EncodeToString(sum[:])[:26]
-}
-
-// named is one text under a name, or nothing.
-func named(name, text string) map[string]string {
-	if text == "" {
-		return nil
-	}
-	return map[string]string{name: text}
 }
