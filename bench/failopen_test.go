@@ -184,7 +184,7 @@ func startAgain(t *testing.T, nodes *Nodes, i int) {
 // defaults, and says so once.
 func TestTheExampleAlone(t *testing.T) {
 	t.Parallel()
-	ports, err := freePorts(2)
+	ports, err := FreePorts(2)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func StartNodes(config NodesConfig) (*Nodes, error) {
 	if config.Count < 1 || config.Count > 9 {
 		return nil, fmt.Errorf("count of nodes: %d is out of range 1..9", config.Count)
 	}
-	ports, err := freePorts(3 * config.Count)
+	ports, err := FreePorts(3 * config.Count)
 	if err != nil {
 		return nil, err
 	}
@@ -304,8 +304,8 @@ func BuildBinary(ctx context.Context, dir string) (string, error) {
 	return path, nil
 }
 
-// freePorts finds loopback addresses that nobody listens on now.
-func freePorts(count int) ([]string, error) {
+// FreePorts finds loopback addresses that nobody listens on now.
+func FreePorts(count int) ([]string, error) {
 	addresses := make([]string, 0, count)
 	listeners := make([]net.Listener, 0, count)
 	defer func() {

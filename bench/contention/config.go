@@ -28,7 +28,7 @@ const (
 )
 
 // paths are all of them. What a new one needs is an asker in authority.Asker, and
-// what its echo is in echoSide.Asker.
+// what its echo is in startEcho.
 var paths = []Path{Unary, Session, Client, Limiter}
 
 func pathNames() []string {

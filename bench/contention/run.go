@@ -167,7 +167,7 @@ func (r *run) close() error {
 		errs = append(errs, r.authority.end())
 	}
 	if r.echo != nil {
-		errs = append(errs, r.echo.close())
+		errs = append(errs, r.echo.Close())
 	}
 	if r.nodes != nil {
 		errs = append(errs, r.nodes.Close())

@@ -3,15 +3,11 @@ package contention
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"strconv"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/quorlease/quorlease/bench"
-	"github.com/quorlease/quorlease/bench/echo"
+	"github.com/quorlease/quorlease/bench/bare"
 	"github.com/quorlease/quorlease/bench/link"
 	"github.com/quorlease/quorlease/bench/load"
 )
@@ -78,70 +74,25 @@ func (a *authority) CPU() (time.Duration, error) {
 
 // echoSide is the bare gRPC echo, in a process of its own.
 type echoSide struct {
-	path   Path
-	server *bench.Child
-	conn   *grpc.ClientConn
-	stream *echo.Stream
+	*bare.Door
+	server *bare.Server
 }
 
 // startEcho starts the process and connects as the path does.
 func startEcho(ctx context.Context, c *Config) (*echoSide, error) {
-	log := c.NodeLog
-	if log == nil {
-		log = io.Discard
-	}
-	server, err := bench.StartChild(log, c.Binary, "bench", "echo-server")
+	server, err := bare.Start(c.Binary, c.NodeLog)
 	if err != nil {
-		return nil, fmt.Errorf("start echo: %w", err)
+		return nil, err
 	}
-	e := &echoSide{path: c.Path, server: server}
-	if e.conn, err = bench.Dial(server.Address()); err != nil {
-		return nil, errors.Join(err, e.close())
+	door, err := server.Open(ctx, c.Path != Unary)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
 	}
-	if c.Path != Unary {
-		if e.stream, err = echo.Open(ctx, e.conn); err != nil {
-			return nil, errors.Join(err, e.close())
-		}
-	}
-	return e, nil
+	return &echoSide{door, server}, nil
 }
 
-func (e *echoSide) close() error {
-	if e.stream != nil {
-		e.stream.Close()
-	}
-	var err error
-	if e.conn != nil {
-		err = e.conn.Close()
-	}
-	return errors.Join(err, e.server.Close())
-}
+// Close ends both.
+func (e *echoSide) Close() error { return errors.Join(e.Door.Close(), e.server.Close()) }
 
-func (e *echoSide) Asker(int) (load.Asker, error) {
-	if e.path == Unary {
-		return &unaryEcho{conn: e.conn}, nil
-	}
-	return &streamEcho{caller: e.stream.NewCaller()}, nil
-}
-
+// CPU is the process's.
 func (e *echoSide) CPU() (time.Duration, error) { return e.server.CPU() }
-
-type unaryEcho struct {
-	conn *grpc.ClientConn
-	item echo.Item
-}
-
-func (u *unaryEcho) Ask(ctx context.Context, _ int) (load.Answer, error) {
-	err := echo.Unary(ctx, u.conn, &u.item)
-	return load.Answer{Granted: err == nil}, err
-}
-
-type streamEcho struct {
-	caller *echo.Caller
-	item   echo.Item
-}
-
-func (s *streamEcho) Ask(ctx context.Context, _ int) (load.Answer, error) {
-	err := s.caller.Do(ctx, s.item)
-	return load.Answer{Granted: err == nil}, err
-}

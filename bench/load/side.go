@@ -14,7 +14,8 @@ var percents = []float64{0, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99
 func (m *Measured) Report(length time.Duration) report.Side {
 	decided := m.Granted + m.Denied
 	s := report.Side{
-		Granted: m.Granted, Denied: m.Denied, Failed: m.Failed, Local: m.Local, Backlog: m.Backlog, Seconds: length.Seconds(),
+		Granted: m.Granted, Denied: m.Denied, Failed: m.Failed, Local: m.Local, Escrow: m.Escrow,
+		Backlog: m.Backlog, Seconds: length.Seconds(),
 		DecisionsPerSecond: float64(decided) / length.Seconds(),
 		GrantsPerSecond:    float64(m.Granted) / length.Seconds(),
 		P50:                ms(m.Latencies.At(50)), P99: ms(m.Latencies.At(99)), P999: ms(m.Latencies.At(99.9)),

@@ -27,7 +27,7 @@ func sample() *Result {
 	side := func(perSecond, p99 float64, failed int64, micros float64) Side {
 		granted := int64(perSecond) / 2
 		return Side{
-			Granted: granted, Denied: granted, Failed: failed, Local: 7, Backlog: 3, Seconds: 1,
+			Granted: granted, Denied: granted, Failed: failed, Local: 7, Escrow: 11, Backlog: 3, Seconds: 1,
 			DecisionsPerSecond: perSecond, GrantsPerSecond: perSecond / 2,
 			P50: p99 / 3, P99: p99, P999: p99 * 2, Max: p99 * 3, Fairness: 0.987, CPU: &micros,
 			Percentiles: []Point{{0, p99 / 10}, {50, p99 / 3}, {99, p99}, {100, p99 * 3}},

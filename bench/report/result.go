@@ -66,7 +66,10 @@ type Side struct {
 	Failed  int64 `json:"failed"`
 	// Local counts decisions that the client made by itself. They are among the
 	// granted and denied ones.
-	Local              int64   `json:"local"`
+	Local int64 `json:"local"`
+	// Escrow counts grants from tokens that a node held: no log entry was made for
+	// them.
+	Escrow             int64   `json:"escrow"`
 	Backlog            int64   `json:"backlog"`
 	Seconds            float64 `json:"seconds"`
 	DecisionsPerSecond float64 `json:"decisions_per_second"`
@@ -107,6 +110,7 @@ type Summary struct {
 	Denied             int64        `json:"denied"`
 	Failed             int64        `json:"failed"`
 	Local              int64        `json:"local"`
+	Escrow             int64        `json:"escrow"`
 	Backlog            int64        `json:"backlog"`
 	DecisionsPerSecond stat.Spread  `json:"decisions_per_second"`
 	GrantsPerSecond    stat.Spread  `json:"grants_per_second"`
@@ -164,11 +168,20 @@ func (r *Result) Sum() {
 	r.OK = len(r.Broken()) == 0
 }
 
-func summarize(rounds []Round, side func(*Round) *Side) (s Summary) {
+func summarize(rounds []Round, side func(*Round) *Side) Summary {
+	sides := make([]*Side, len(rounds))
+	for i := range rounds {
+		sides[i] = side(&rounds[i])
+	}
+	return SummaryOf(sides)
+}
+
+// SummaryOf sums up the rounds of one side.
+func SummaryOf(rounds []*Side) (s Summary) {
 	spread := func(value func(*Side) float64) stat.Spread {
 		values := make([]float64, 0, len(rounds))
-		for i := range rounds {
-			values = append(values, value(side(&rounds[i])))
+		for _, one := range rounds {
+			values = append(values, value(one))
 		}
 		return stat.SpreadOf(values)
 	}
@@ -180,12 +193,12 @@ func summarize(rounds []Round, side func(*Round) *Side) (s Summary) {
 	s.Max = spread(func(s *Side) float64 { return s.Max })
 	s.Fairness = spread(func(s *Side) float64 { return s.Fairness })
 	known := true
-	for i := range rounds {
-		one := side(&rounds[i])
+	for _, one := range rounds {
 		s.Granted += one.Granted
 		s.Denied += one.Denied
 		s.Failed += one.Failed
 		s.Local += one.Local
+		s.Escrow += one.Escrow
 		s.Backlog += one.Backlog
 		known = known && one.CPU != nil
 	}

@@ -38,6 +38,9 @@ func (r *Result) rows() []row {
 	}
 	add("decisions/s", func(s *Summary) string { return spread(s.DecisionsPerSecond, "") }, true)
 	add("grants/s", func(s *Summary) string { return spread(s.GrantsPerSecond, "") }, false)
+	if r.Quorlease.Escrow > 0 {
+		add("granted from escrow", func(s *Summary) string { return grouped(s.Escrow) }, false)
+	}
 	add("denied", func(s *Summary) string { return grouped(s.Denied) }, false)
 	add("failed", func(s *Summary) string { return grouped(s.Failed) }, true)
 	if r.Settings.Path == "client" || r.Settings.Path == "limiter" {
