@@ -10,7 +10,6 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cmd/quorlease/argument"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
-	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
 )
 
@@ -20,9 +19,6 @@ DIM=+N adds tokens up to the burst, DIM=-N takes tokens away down to none, and
 DIM=reset makes the bucket full and free of debt; reset alone does that to every
 dimension of the limit, one change each. clear-block opens the key again after a
 provider's block, a pause or a ramp.`
-
-// maxReasonBytes bounds --reason.
-const maxReasonBytes = 512
 
 func newAdjust(a *app) *cobra.Command {
 	var reason string
@@ -38,8 +34,8 @@ func newAdjust(a *app) *cobra.Command {
 			if err := a.checkFormat(); err != nil {
 				return err
 			}
-			if reason == "" || len(reason) > maxReasonBytes {
-				return exit.Usagef("--reason has %d bytes: 1 to %d", len(reason), maxReasonBytes)
+			if err := argument.Reason(reason); err != nil {
+				return err
 			}
 			t, err := argument.ParseTarget(args[0])
 			if err != nil {
@@ -63,6 +59,9 @@ func (a *app) adjust(ctx context.Context, t argument.Target, change, reason stri
 	found, err := a.inspect(ctx, &quorleasev1.LimitsInspectRequest{Limit: t.Limit, Key: t.Key})
 	if err != nil {
 		return err
+	}
+	if len(found.GetBuckets()) == 0 {
+		return fmt.Errorf("%s has no level: there is nothing to reset", t)
 	}
 	request.Change = &quorleasev1.LimitsAdjustRequest_Reset_{Reset_: true}
 	for _, bucket := range found.GetBuckets() {

@@ -186,6 +186,11 @@ func TestAdjustReset(t *testing.T) {
 	if got := strings.Join(dimensions, " "); got != "requests tokens" {
 		t.Errorf("reset %q, want both dimensions", got)
 	}
+	fake.inspect.Buckets = nil
+	got := command(t, "--endpoints", node.addr, "adjust", "free", "reset", "--reason", "x")
+	if got.code != 1 || !strings.Contains(got.stderr, "free has no level") {
+		t.Errorf("a limit without a bucket: exit code %d, stderr %q", got.code, got.stderr)
+	}
 }
 
 // TestEventsFollow starts now, goes on, and ends well when it is interrupted.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ func newKeys(a *app) *cobra.Command {
 			if request.Top < 1 || request.Top > maxTop {
 				return exit.Usagef("--top %d is outside 1 to %d", request.Top, maxTop)
 			}
-			if err := argument.LimitName(args[0]); err != nil {
+			if err := errors.Join(argument.LimitName(args[0]), argument.Prefix(request.Prefix)); err != nil {
 				return err
 			}
 			request.Limit = args[0]

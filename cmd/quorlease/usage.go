@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cmd/quorlease/argument"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
@@ -24,9 +25,6 @@ its beginning.
 One node answers for all: those that did not answer are named on standard error,
 or in JSON as missing. (other) is what is beyond --top, or beyond the names that a
 node keeps.`
-
-// usageHours is how far back --since may go.
-const usageHours = 31 * 24
 
 func newUsage(a *app) *cobra.Command {
 	request := &quorleasev1.UsageBookQueryRequest{}
@@ -45,13 +43,13 @@ func newUsage(a *app) *cobra.Command {
 			if names := []string{"client", "limit", "team"}; !slices.Contains(names, request.By) {
 				return exit.Usagef("--by %q is none of client, limit, team", request.By)
 			}
-			if since < time.Hour || since > usageHours*time.Hour {
-				return exit.Usagef("--since %v is outside 1h to %dh", since, usageHours)
-			}
 			if request.Top < 1 || request.Top > maxTop {
 				return exit.Usagef("--top %d is outside 1 to %d", request.Top, maxTop)
 			}
-			request.Hours = uint32((since + time.Hour - 1) / time.Hour)
+			var err error
+			if request.Hours, err = argument.Hours(since, time.Now()); err != nil {
+				return err
+			}
 			answer, err := answerOf(c.Context(), a, ask.Read,
 				ask.CallOf(quorleasev1.NewUsageBookClient, quorleasev1.UsageBookClient.Query, request))
 			if err != nil {

@@ -52,15 +52,17 @@ func TestUsage(t *testing.T) {
 		})
 	}
 	for args, want := range map[string]string{
-		"usage":                        `--by "" is none of client, limit, team`,
-		"usage --by colour":            `--by "colour" is none of client, limit, team`,
-		"usage --by team --since 745h": "--since 745h0m0s is outside 1h to 744h",
-		"usage --by team --since 10m":  "--since 10m0s is outside 1h to 744h",
-		"usage --by team --top 0":      "--top 0 is outside 1 to 1000",
-		"clients -o csv":               `--output "csv" is none of text, json`,
-		"keys llm --top 1001":          "--top 1001 is outside 1 to 1000",
-		"keys llm/team-a":              "llm/team-a",
-		"serve --audit-sample 101%":    `--audit-sample "101%": not a part like 10% or 0.5%, 0% to 100%`,
+		"usage":                          `--by "" is none of client, limit, team`,
+		"usage --by colour":              `--by "colour" is none of client, limit, team`,
+		"usage --by team --since 745h":   "--since 745h0m0s is outside 1h to 744h",
+		"usage --by team --since 10m":    "--since 10m0s is outside 1h to 744h",
+		"usage --by team --top 0":        "--top 0 is outside 1 to 1000",
+		"clients -o csv":                 `--output "csv" is none of text, json`,
+		"keys llm --top 1001":            "--top 1001 is outside 1 to 1000",
+		"keys llm --prefix \xff":         `--prefix: "\xff" is not valid UTF-8`,
+		"adjust llm reset --reason \xff": `--reason: "\xff" is not valid UTF-8`,
+		"keys llm/team-a":                "llm/team-a",
+		"serve --audit-sample 101%":      `--audit-sample "101%": not a part like 10% or 0.5%, 0% to 100%`,
 	} {
 		got := command(t, append([]string{"--endpoints", node.addr}, strings.Fields(args)...)...)
 		if got.code != 2 || !strings.Contains(got.stderr, want) || got.stdout != "" {

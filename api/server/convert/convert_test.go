@@ -176,6 +176,7 @@ func TestBadLeaseOperations(t *testing.T) {
 			"no reason", adjust(&quorleasev1.LimitsAdjustRequest{Change: add}),
 			"reason: missing",
 		},
+		{"blank reason", adjust(&quorleasev1.LimitsAdjustRequest{Reason: " \u2003 ", Change: add}), "reason: missing"},
 		{"long reason", adjust(&quorleasev1.LimitsAdjustRequest{
 			Reason: strings.Repeat("r", 513), Change: add,
 		}), "reason: 513 bytes, more than 512"},

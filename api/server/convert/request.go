@@ -1,6 +1,8 @@
 package convert
 
 import (
+	"strings"
+
 	"github.com/quorlease/quorlease/api/limitsfile"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -162,7 +164,7 @@ func Adjust(r *quorleasev1.LimitsAdjustRequest, by string) (*logv1.Operation, er
 // reason is said by an operator and kept for others to read.
 func (c *checker) reason(s string) {
 	switch {
-	case s == "":
+	case strings.TrimSpace(s) == "":
 		c.fail("reason", "missing: 1 to %d bytes", reasonMax)
 	case len(s) > reasonMax:
 		c.fail("reason", "%d bytes, more than %d", len(s), reasonMax)

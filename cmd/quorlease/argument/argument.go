@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -20,6 +21,10 @@ import (
 const (
 	// maxCharges bounds one acquire.
 	maxCharges = 16
+	// reasonMost bounds a reason, in bytes.
+	reasonMost = 512
+	// HoursMost is how far back the usage book goes, in hours.
+	HoursMost = 31 * 24
 	// defaultDimension is charged once where an acquire names no amount.
 	defaultDimension = "requests"
 )
@@ -62,6 +67,38 @@ func Client(name string) error {
 		return exit.Usagef("--client: %s", problem)
 	}
 	return nil
+}
+
+// Reason refuses what does not say why, or can't be kept on a line of a record.
+func Reason(reason string) error {
+	switch {
+	case reason == "" || len(reason) > reasonMost:
+		return exit.Usagef("--reason has %d bytes: 1 to %d", len(reason), reasonMost)
+	case strings.TrimSpace(reason) == "":
+		return exit.Usagef("--reason is blank: say why")
+	}
+	if problem := limitsfile.KeyProblem(reason); problem != "" {
+		return exit.Usagef("--reason: %s", problem)
+	}
+	return nil
+}
+
+// Prefix refuses what no key begins with.
+func Prefix(prefix string) error {
+	if problem := limitsfile.KeyProblem(prefix); problem != "" {
+		return exit.Usagef("--prefix: %s", problem)
+	}
+	return nil
+}
+
+// Hours is how many hours of a clock have all of the time since so long ago, with the one
+// that has begun, or how many are kept.
+func Hours(since time.Duration, now time.Time) (uint32, error) {
+	if since < time.Hour || since > HoursMost*time.Hour {
+		return 0, exit.Usagef("--since %v is outside 1h to %dh", since, HoursMost)
+	}
+	hour := func(t time.Time) int64 { return t.Unix() / int64(time.Hour/time.Second) }
+	return uint32(min(hour(now)-hour(now.Add(-since))+1, HoursMost)), nil
 }
 
 // CheckLeaseID refuses what is not a lease id.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/testing/protocmp"
@@ -153,6 +154,58 @@ func TestLeaseID(t *testing.T) {
 	for _, bad := range []string{"", id[1:], id + "0", capitals, id[:31] + "g"} {
 		if err := CheckLeaseID(bad); err == nil {
 			t.Errorf("CheckLeaseID(%q) = nil, want an error", bad)
+		}
+	}
+}
+
+// TestReason: what can't be kept, and what says nothing, is refused before anybody is asked.
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"paid": "<nil>", strings.Repeat("ü", 256): "<nil>",
+		"": "--reason has 0 bytes: 1 to 512", strings.Repeat("x", 513): "--reason has 513 bytes: 1 to 512",
+		" \u2003 ": "--reason is blank", "a\nb": `"a\nb" has a control character`, "\xff": `"\xff" is not valid UTF-8`,
+		"\u009b31m": "has a control character",
+	} {
+		if got := fmt.Sprint(Reason(reason)); !strings.Contains(got, want) {
+			t.Errorf("Reason(%.20q): got %q, want %q", reason, got, want)
+		}
+	}
+	for prefix, want := range map[string]string{
+		"": "<nil>", "trial-": "<nil>", "\xe2\x82": "--prefix: \"\\xe2\\x82\" is not valid UTF-8",
+		strings.Repeat("x", 513): "has 513 bytes",
+	} {
+		if got := fmt.Sprint(Prefix(prefix)); !strings.Contains(got, want) {
+			t.Errorf("Prefix(%.20q): got %q, want %q", prefix, got, want)
+		}
+	}
+}
+
+// TestHours: as many hours are asked for as it takes to have all of the time that was
+// meant, or as many as are kept.
+func TestHours(t *testing.T) {
+	t.Parallel()
+	at := func(hour, minute int) time.Time { return time.Date(2026, 3, 1, hour, minute, 0, 0, time.UTC) }
+	for _, row := range []struct {
+		now   time.Time
+		since time.Duration
+		want  uint32
+	}{
+		{at(12, 10), time.Hour, 2},
+		{at(12, 10), 90 * time.Minute, 3},
+		{at(12, 40), 90 * time.Minute, 2},
+		{at(12, 0), time.Hour, 2},
+		{at(12, 10), 24 * time.Hour, 25},
+		{at(12, 10), HoursMost * time.Hour, HoursMost},
+	} {
+		got, err := Hours(row.since, row.now)
+		if err != nil || got != row.want {
+			t.Errorf("%v at %v: %d hours, %v; want %d", row.since, row.now, got, err, row.want)
+		}
+	}
+	for _, since := range []time.Duration{-time.Hour, 0, time.Hour - 1, HoursMost*time.Hour + 1, 1<<63 - 1, -1 << 63} {
+		if got, err := Hours(since, at(12, 0)); err == nil {
+			t.Errorf("%v: %d hours, want an error", since, got)
 		}
 	}
 }

@@ -48,9 +48,20 @@ func UsageCSV(w io.Writer, by string, r *quorleasev1.UsageBookQueryResponse) {
 	// The writer behind it is a buffer, which does not fail.
 	_ = out.Write(append(heading, "other"))
 	for _, row := range r.GetRows() {
-		_ = out.Write(append(usageCells(row)[skip:], fmt.Sprint(row.GetOther())))
+		cells := usageCells(row)
+		cells[0] = harmless(cells[0])
+		_ = out.Write(append(cells[skip:], fmt.Sprint(row.GetOther())))
 	}
 	out.Flush()
+}
+
+// harmless puts an apostrophe before a name that a spreadsheet would take for a formula,
+// and work out: whoever asks for a lease chooses it.
+func harmless(name string) string {
+	if name != "" && strings.Contains("=+-@＝＋－＠", string([]rune(name)[:1])) {
+		return "'" + name
+	}
+	return name
 }
 
 func usageCells(row *quorleasev1.UsageRow) []string {
