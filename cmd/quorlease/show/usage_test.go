@@ -18,10 +18,11 @@ func TestNamesAreNoFormulas(t *testing.T) {
 		"＝1+1": "'＝1+1",
 	} {
 		var out bytes.Buffer
-		UsageCSV(&out, "client", &quorleasev1.UsageBookQueryResponse{Rows: []*quorleasev1.UsageRow{{Name: name, Limit: "llm"}}})
-		rows, err := csv.NewReader(&out).ReadAll()
-		if err != nil || len(rows) != 2 || rows[1][0] != want || rows[1][1] != "llm" {
-			t.Errorf("%q: %q, %v; want %q", name, rows, err, want)
+		rows := []*quorleasev1.UsageRow{{Name: name, Limit: "llm"}}
+		UsageCSV(&out, "client", &quorleasev1.UsageBookQueryResponse{Rows: rows})
+		read, err := csv.NewReader(&out).ReadAll()
+		if err != nil || len(read) != 2 || read[1][0] != want || read[1][1] != "llm" {
+			t.Errorf("%q: %q, %v; want %q", name, read, err, want)
 		}
 	}
 }
