@@ -328,7 +328,8 @@ type SnapshotHeader struct {
 	Hash uint64 `protobuf:"fixed64,7,opt,name=hash,proto3" json:"hash,omitempty"`
 	// Index of the last entry, for events.
 	Index uint64 `protobuf:"varint,8,opt,name=index,proto3" json:"index,omitempty"`
-	// Times in which nobody stamped, and limits that are shared handed nothing out.
+	// Times in which nobody stamped, and limits of which shares were promised handed
+	// nothing out: of each limit in order.
 	Outages       []*Outage `protobuf:"bytes,9,rep,name=outages,proto3" json:"outages,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -432,6 +433,7 @@ type Outage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	From          int64                  `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
 	To            int64                  `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"`
+	Limit         string                 `protobuf:"bytes,3,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +480,13 @@ func (x *Outage) GetTo() int64 {
 		return x.To
 	}
 	return 0
+}
+
+func (x *Outage) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
 }
 
 // SnapshotLimit is a limit with the versions that some key has not passed.
@@ -2284,10 +2293,11 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"next_limit\x18\x06 \x01(\rR\tnextLimit\x12\x12\n" +
 	"\x04hash\x18\a \x01(\x06R\x04hash\x12\x14\n" +
 	"\x05index\x18\b \x01(\x04R\x05index\x122\n" +
-	"\aoutages\x18\t \x03(\v2\x18.quorlease.log.v1.OutageR\aoutages\",\n" +
+	"\aoutages\x18\t \x03(\v2\x18.quorlease.log.v1.OutageR\aoutages\"B\n" +
 	"\x06Outage\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\x03R\x04from\x12\x0e\n" +
-	"\x02to\x18\x02 \x01(\x03R\x02to\"\xe2\x01\n" +
+	"\x02to\x18\x02 \x01(\x03R\x02to\x12\x14\n" +
+	"\x05limit\x18\x03 \x01(\tR\x05limit\"\xe2\x01\n" +
 	"\rSnapshotLimit\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12-\n" +
