@@ -100,7 +100,9 @@ type UsageRow struct {
 	Granted int64 `protobuf:"varint,6,opt,name=granted,proto3" json:"granted,omitempty"`
 	Denied  int64 `protobuf:"varint,7,opt,name=denied,proto3" json:"denied,omitempty"`
 	// What is beyond the bounds of names, counted together.
-	Other         bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
+	Other bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
+	// By limit: how far tasks were off whose usage was settled. Absent: none was.
+	Estimates     *UsageEstimates `protobuf:"bytes,9,opt,name=estimates,proto3" json:"estimates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -191,6 +193,92 @@ func (x *UsageRow) GetOther() bool {
 	return false
 }
 
+func (x *UsageRow) GetEstimates() *UsageEstimates {
+	if x != nil {
+		return x.Estimates
+	}
+	return nil
+}
+
+// UsageEstimates says how much more than they were charged tasks used: so many of a
+// hundred at most that, in hundredths of a percent of the charge, rounded up. What
+// used less counts as 0.
+type UsageEstimates struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Tasks         int64                  `protobuf:"varint,1,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	P50Bp         int64                  `protobuf:"varint,2,opt,name=p50_bp,json=p50Bp,proto3" json:"p50_bp,omitempty"`
+	P90Bp         int64                  `protobuf:"varint,3,opt,name=p90_bp,json=p90Bp,proto3" json:"p90_bp,omitempty"`
+	P99Bp         int64                  `protobuf:"varint,4,opt,name=p99_bp,json=p99Bp,proto3" json:"p99_bp,omitempty"`
+	MostBp        int64                  `protobuf:"varint,5,opt,name=most_bp,json=mostBp,proto3" json:"most_bp,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageEstimates) Reset() {
+	*x = UsageEstimates{}
+	mi := &file_quorlease_v1_usage_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageEstimates) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageEstimates) ProtoMessage() {}
+
+func (x *UsageEstimates) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_usage_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageEstimates.ProtoReflect.Descriptor instead.
+func (*UsageEstimates) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_usage_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *UsageEstimates) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *UsageEstimates) GetP50Bp() int64 {
+	if x != nil {
+		return x.P50Bp
+	}
+	return 0
+}
+
+func (x *UsageEstimates) GetP90Bp() int64 {
+	if x != nil {
+		return x.P90Bp
+	}
+	return 0
+}
+
+func (x *UsageEstimates) GetP99Bp() int64 {
+	if x != nil {
+		return x.P99Bp
+	}
+	return 0
+}
+
+func (x *UsageEstimates) GetMostBp() int64 {
+	if x != nil {
+		return x.MostBp
+	}
+	return 0
+}
+
 type UsageBookQueryResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Rows  []*UsageRow            `protobuf:"bytes,1,rep,name=rows,proto3" json:"rows,omitempty"`
@@ -207,7 +295,7 @@ type UsageBookQueryResponse struct {
 
 func (x *UsageBookQueryResponse) Reset() {
 	*x = UsageBookQueryResponse{}
-	mi := &file_quorlease_v1_usage_proto_msgTypes[2]
+	mi := &file_quorlease_v1_usage_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -219,7 +307,7 @@ func (x *UsageBookQueryResponse) String() string {
 func (*UsageBookQueryResponse) ProtoMessage() {}
 
 func (x *UsageBookQueryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_usage_proto_msgTypes[2]
+	mi := &file_quorlease_v1_usage_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -232,7 +320,7 @@ func (x *UsageBookQueryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsageBookQueryResponse.ProtoReflect.Descriptor instead.
 func (*UsageBookQueryResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_usage_proto_rawDescGZIP(), []int{2}
+	return file_quorlease_v1_usage_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *UsageBookQueryResponse) GetRows() []*UsageRow {
@@ -278,7 +366,7 @@ const file_quorlease_v1_usage_proto_rawDesc = "" +
 	"\x15UsageBookQueryRequest\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x14\n" +
 	"\x05hours\x18\x02 \x01(\rR\x05hours\x12\x10\n" +
-	"\x03top\x18\x03 \x01(\rR\x03top\"\xcc\x01\n" +
+	"\x03top\x18\x03 \x01(\rR\x03top\"\x88\x02\n" +
 	"\bUsageRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x1c\n" +
@@ -287,7 +375,14 @@ const file_quorlease_v1_usage_proto_rawDesc = "" +
 	"\adenials\x18\x05 \x01(\x03R\adenials\x12\x18\n" +
 	"\agranted\x18\x06 \x01(\x03R\agranted\x12\x16\n" +
 	"\x06denied\x18\a \x01(\x03R\x06denied\x12\x14\n" +
-	"\x05other\x18\b \x01(\bR\x05other\"\xd0\x01\n" +
+	"\x05other\x18\b \x01(\bR\x05other\x12:\n" +
+	"\testimates\x18\t \x01(\v2\x1c.quorlease.v1.UsageEstimatesR\testimates\"\x84\x01\n" +
+	"\x0eUsageEstimates\x12\x14\n" +
+	"\x05tasks\x18\x01 \x01(\x03R\x05tasks\x12\x15\n" +
+	"\x06p50_bp\x18\x02 \x01(\x03R\x05p50Bp\x12\x15\n" +
+	"\x06p90_bp\x18\x03 \x01(\x03R\x05p90Bp\x12\x15\n" +
+	"\x06p99_bp\x18\x04 \x01(\x03R\x05p99Bp\x12\x17\n" +
+	"\amost_bp\x18\x05 \x01(\x03R\x06mostBp\"\xd0\x01\n" +
 	"\x16UsageBookQueryResponse\x12*\n" +
 	"\x04rows\x18\x01 \x03(\v2\x16.quorlease.v1.UsageRowR\x04rows\x12.\n" +
 	"\x04from\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\x12*\n" +
@@ -309,24 +404,26 @@ func file_quorlease_v1_usage_proto_rawDescGZIP() []byte {
 	return file_quorlease_v1_usage_proto_rawDescData
 }
 
-var file_quorlease_v1_usage_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_quorlease_v1_usage_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
 var file_quorlease_v1_usage_proto_goTypes = []any{
 	(*UsageBookQueryRequest)(nil),  // 0: quorlease.v1.UsageBookQueryRequest
 	(*UsageRow)(nil),               // 1: quorlease.v1.UsageRow
-	(*UsageBookQueryResponse)(nil), // 2: quorlease.v1.UsageBookQueryResponse
-	(*timestamppb.Timestamp)(nil),  // 3: google.protobuf.Timestamp
+	(*UsageEstimates)(nil),         // 2: quorlease.v1.UsageEstimates
+	(*UsageBookQueryResponse)(nil), // 3: quorlease.v1.UsageBookQueryResponse
+	(*timestamppb.Timestamp)(nil),  // 4: google.protobuf.Timestamp
 }
 var file_quorlease_v1_usage_proto_depIdxs = []int32{
-	1, // 0: quorlease.v1.UsageBookQueryResponse.rows:type_name -> quorlease.v1.UsageRow
-	3, // 1: quorlease.v1.UsageBookQueryResponse.from:type_name -> google.protobuf.Timestamp
-	3, // 2: quorlease.v1.UsageBookQueryResponse.to:type_name -> google.protobuf.Timestamp
-	0, // 3: quorlease.v1.UsageBook.Query:input_type -> quorlease.v1.UsageBookQueryRequest
-	2, // 4: quorlease.v1.UsageBook.Query:output_type -> quorlease.v1.UsageBookQueryResponse
-	4, // [4:5] is the sub-list for method output_type
-	3, // [3:4] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	2, // 0: quorlease.v1.UsageRow.estimates:type_name -> quorlease.v1.UsageEstimates
+	1, // 1: quorlease.v1.UsageBookQueryResponse.rows:type_name -> quorlease.v1.UsageRow
+	4, // 2: quorlease.v1.UsageBookQueryResponse.from:type_name -> google.protobuf.Timestamp
+	4, // 3: quorlease.v1.UsageBookQueryResponse.to:type_name -> google.protobuf.Timestamp
+	0, // 4: quorlease.v1.UsageBook.Query:input_type -> quorlease.v1.UsageBookQueryRequest
+	3, // 5: quorlease.v1.UsageBook.Query:output_type -> quorlease.v1.UsageBookQueryResponse
+	5, // [5:6] is the sub-list for method output_type
+	4, // [4:5] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_usage_proto_init() }
@@ -340,7 +437,7 @@ func file_quorlease_v1_usage_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_usage_proto_rawDesc), len(file_quorlease_v1_usage_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

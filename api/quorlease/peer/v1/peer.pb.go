@@ -1440,7 +1440,9 @@ type UsageRow struct {
 	Granted int64 `protobuf:"varint,6,opt,name=granted,proto3" json:"granted,omitempty"`
 	Denied  int64 `protobuf:"varint,7,opt,name=denied,proto3" json:"denied,omitempty"`
 	// Beyond the bounds of names.
-	Other         bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
+	Other bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
+	// Of a limit: how far tasks were off that were settled.
+	Estimates     []*UsageEstimate `protobuf:"bytes,9,rep,name=estimates,proto3" json:"estimates,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1531,6 +1533,67 @@ func (x *UsageRow) GetOther() bool {
 	return false
 }
 
+func (x *UsageRow) GetEstimates() []*UsageEstimate {
+	if x != nil {
+		return x.Estimates
+	}
+	return nil
+}
+
+// UsageEstimate is how many tasks used how much more than they were charged, in
+// hundredths of a percent of the charge.
+type UsageEstimate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	OverBp        int64                  `protobuf:"varint,1,opt,name=over_bp,json=overBp,proto3" json:"over_bp,omitempty"`
+	Tasks         int64                  `protobuf:"varint,2,opt,name=tasks,proto3" json:"tasks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UsageEstimate) Reset() {
+	*x = UsageEstimate{}
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UsageEstimate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UsageEstimate) ProtoMessage() {}
+
+func (x *UsageEstimate) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UsageEstimate.ProtoReflect.Descriptor instead.
+func (*UsageEstimate) Descriptor() ([]byte, []int) {
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *UsageEstimate) GetOverBp() int64 {
+	if x != nil {
+		return x.OverBp
+	}
+	return 0
+}
+
+func (x *UsageEstimate) GetTasks() int64 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
 type ReadIndexRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1539,7 +1602,7 @@ type ReadIndexRequest struct {
 
 func (x *ReadIndexRequest) Reset() {
 	*x = ReadIndexRequest{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1551,7 +1614,7 @@ func (x *ReadIndexRequest) String() string {
 func (*ReadIndexRequest) ProtoMessage() {}
 
 func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[20]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1564,7 +1627,7 @@ func (x *ReadIndexRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexRequest.ProtoReflect.Descriptor instead.
 func (*ReadIndexRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{20}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{21}
 }
 
 type ReadIndexResponse struct {
@@ -1577,7 +1640,7 @@ type ReadIndexResponse struct {
 
 func (x *ReadIndexResponse) Reset() {
 	*x = ReadIndexResponse{}
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1652,7 @@ func (x *ReadIndexResponse) String() string {
 func (*ReadIndexResponse) ProtoMessage() {}
 
 func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[21]
+	mi := &file_quorlease_peer_v1_peer_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1665,7 @@ func (x *ReadIndexResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadIndexResponse.ProtoReflect.Descriptor instead.
 func (*ReadIndexResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_peer_v1_peer_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReadIndexResponse) GetIndex() uint64 {
@@ -1737,7 +1800,7 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\x03R\x04from\"@\n" +
 	"\rUsageResponse\x12/\n" +
-	"\x04rows\x18\x01 \x03(\v2\x1b.quorlease.peer.v1.UsageRowR\x04rows\"\xcc\x01\n" +
+	"\x04rows\x18\x01 \x03(\v2\x1b.quorlease.peer.v1.UsageRowR\x04rows\"\x8c\x02\n" +
 	"\bUsageRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x1c\n" +
@@ -1746,7 +1809,11 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\adenials\x18\x05 \x01(\x03R\adenials\x12\x18\n" +
 	"\agranted\x18\x06 \x01(\x03R\agranted\x12\x16\n" +
 	"\x06denied\x18\a \x01(\x03R\x06denied\x12\x14\n" +
-	"\x05other\x18\b \x01(\bR\x05other\"\x12\n" +
+	"\x05other\x18\b \x01(\bR\x05other\x12>\n" +
+	"\testimates\x18\t \x03(\v2 .quorlease.peer.v1.UsageEstimateR\testimates\">\n" +
+	"\rUsageEstimate\x12\x17\n" +
+	"\aover_bp\x18\x01 \x01(\x03R\x06overBp\x12\x14\n" +
+	"\x05tasks\x18\x02 \x01(\x03R\x05tasks\"\x12\n" +
 	"\x10ReadIndexRequest\"_\n" +
 	"\x11ReadIndexResponse\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x124\n" +
@@ -1773,7 +1840,7 @@ func file_quorlease_peer_v1_peer_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_peer_v1_peer_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_quorlease_peer_v1_peer_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_quorlease_peer_v1_peer_proto_goTypes = []any{
 	(ChangeRequest_Verb)(0),   // 0: quorlease.peer.v1.ChangeRequest.Verb
 	(ChangeResponse_Cause)(0), // 1: quorlease.peer.v1.ChangeResponse.Cause
@@ -1798,11 +1865,12 @@ var file_quorlease_peer_v1_peer_proto_goTypes = []any{
 	(*UsageRequest)(nil),      // 20: quorlease.peer.v1.UsageRequest
 	(*UsageResponse)(nil),     // 21: quorlease.peer.v1.UsageResponse
 	(*UsageRow)(nil),          // 22: quorlease.peer.v1.UsageRow
-	(*ReadIndexRequest)(nil),  // 23: quorlease.peer.v1.ReadIndexRequest
-	(*ReadIndexResponse)(nil), // 24: quorlease.peer.v1.ReadIndexResponse
-	nil,                       // 25: quorlease.peer.v1.QueueClass.TokensEntry
-	(*v1.Operation)(nil),      // 26: quorlease.log.v1.Operation
-	(*v1.Result)(nil),         // 27: quorlease.log.v1.Result
+	(*UsageEstimate)(nil),     // 23: quorlease.peer.v1.UsageEstimate
+	(*ReadIndexRequest)(nil),  // 24: quorlease.peer.v1.ReadIndexRequest
+	(*ReadIndexResponse)(nil), // 25: quorlease.peer.v1.ReadIndexResponse
+	nil,                       // 26: quorlease.peer.v1.QueueClass.TokensEntry
+	(*v1.Operation)(nil),      // 27: quorlease.log.v1.Operation
+	(*v1.Result)(nil),         // 28: quorlease.log.v1.Result
 }
 var file_quorlease_peer_v1_peer_proto_depIdxs = []int32{
 	0,  // 0: quorlease.peer.v1.ChangeRequest.verb:type_name -> quorlease.peer.v1.ChangeRequest.Verb
@@ -1812,35 +1880,36 @@ var file_quorlease_peer_v1_peer_proto_depIdxs = []int32{
 	7,  // 4: quorlease.peer.v1.ProbeResponse.self:type_name -> quorlease.peer.v1.PeerInfo
 	9,  // 5: quorlease.peer.v1.PromiseRequest.members:type_name -> quorlease.peer.v1.Member
 	12, // 6: quorlease.peer.v1.ForwardRequest.items:type_name -> quorlease.peer.v1.ForwardItem
-	26, // 7: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
+	27, // 7: quorlease.peer.v1.ForwardItem.operation:type_name -> quorlease.log.v1.Operation
 	14, // 8: quorlease.peer.v1.ForwardResponse.answers:type_name -> quorlease.peer.v1.ForwardAnswer
-	27, // 9: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
+	28, // 9: quorlease.peer.v1.ForwardAnswer.result:type_name -> quorlease.log.v1.Result
 	15, // 10: quorlease.peer.v1.ForwardAnswer.failure:type_name -> quorlease.peer.v1.Failure
 	2,  // 11: quorlease.peer.v1.Failure.kind:type_name -> quorlease.peer.v1.Failure.Kind
 	18, // 12: quorlease.peer.v1.QueuesResponse.classes:type_name -> quorlease.peer.v1.QueueClass
-	25, // 13: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
+	26, // 13: quorlease.peer.v1.QueueClass.tokens:type_name -> quorlease.peer.v1.QueueClass.TokensEntry
 	19, // 14: quorlease.peer.v1.QueueClass.clients:type_name -> quorlease.peer.v1.QueueClient
 	22, // 15: quorlease.peer.v1.UsageResponse.rows:type_name -> quorlease.peer.v1.UsageRow
-	15, // 16: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
-	5,  // 17: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
-	8,  // 18: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
-	11, // 19: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
-	23, // 20: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
-	16, // 21: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
-	20, // 22: quorlease.peer.v1.Peer.Usage:input_type -> quorlease.peer.v1.UsageRequest
-	3,  // 23: quorlease.peer.v1.Peer.Change:input_type -> quorlease.peer.v1.ChangeRequest
-	6,  // 24: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
-	10, // 25: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
-	13, // 26: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
-	24, // 27: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
-	17, // 28: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
-	21, // 29: quorlease.peer.v1.Peer.Usage:output_type -> quorlease.peer.v1.UsageResponse
-	4,  // 30: quorlease.peer.v1.Peer.Change:output_type -> quorlease.peer.v1.ChangeResponse
-	24, // [24:31] is the sub-list for method output_type
-	17, // [17:24] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	23, // 16: quorlease.peer.v1.UsageRow.estimates:type_name -> quorlease.peer.v1.UsageEstimate
+	15, // 17: quorlease.peer.v1.ReadIndexResponse.failure:type_name -> quorlease.peer.v1.Failure
+	5,  // 18: quorlease.peer.v1.Peer.Probe:input_type -> quorlease.peer.v1.ProbeRequest
+	8,  // 19: quorlease.peer.v1.Peer.Promise:input_type -> quorlease.peer.v1.PromiseRequest
+	11, // 20: quorlease.peer.v1.Peer.Forward:input_type -> quorlease.peer.v1.ForwardRequest
+	24, // 21: quorlease.peer.v1.Peer.ReadIndex:input_type -> quorlease.peer.v1.ReadIndexRequest
+	16, // 22: quorlease.peer.v1.Peer.Queues:input_type -> quorlease.peer.v1.QueuesRequest
+	20, // 23: quorlease.peer.v1.Peer.Usage:input_type -> quorlease.peer.v1.UsageRequest
+	3,  // 24: quorlease.peer.v1.Peer.Change:input_type -> quorlease.peer.v1.ChangeRequest
+	6,  // 25: quorlease.peer.v1.Peer.Probe:output_type -> quorlease.peer.v1.ProbeResponse
+	10, // 26: quorlease.peer.v1.Peer.Promise:output_type -> quorlease.peer.v1.PromiseResponse
+	13, // 27: quorlease.peer.v1.Peer.Forward:output_type -> quorlease.peer.v1.ForwardResponse
+	25, // 28: quorlease.peer.v1.Peer.ReadIndex:output_type -> quorlease.peer.v1.ReadIndexResponse
+	17, // 29: quorlease.peer.v1.Peer.Queues:output_type -> quorlease.peer.v1.QueuesResponse
+	21, // 30: quorlease.peer.v1.Peer.Usage:output_type -> quorlease.peer.v1.UsageResponse
+	4,  // 31: quorlease.peer.v1.Peer.Change:output_type -> quorlease.peer.v1.ChangeResponse
+	25, // [25:32] is the sub-list for method output_type
+	18, // [18:25] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_peer_v1_peer_proto_init() }
@@ -1854,7 +1923,7 @@ func file_quorlease_peer_v1_peer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_peer_v1_peer_proto_rawDesc), len(file_quorlease_peer_v1_peer_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   23,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
