@@ -81,7 +81,7 @@ func frame(now time.Time, status cluster.Status, view overview.View) *quorleasev
 		answer.Alerts = append(answer.Alerts, &quorleasev1.FiringAlert{
 			Kind: string(one.Kind), Client: one.Name, Limit: one.Limit, Node: one.Node,
 			Severity: quorleasev1.Severity(one.Severity),
-			Since: timestamppb.New(one.Time), Value: one.Value, Text: one.Text,
+			Since:    timestamppb.New(one.Time), Value: one.Value, Text: one.Text,
 		})
 	}
 	return answer

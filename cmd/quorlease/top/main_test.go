@@ -49,9 +49,10 @@ func storm() *quorleasev1.OverviewWatchResponse {
 			Grpc: "127.0.0.1:71" + port, Peer: "127.0.0.1:72" + port, Http: "127.0.0.1:73" + port,
 		}
 	}
+	nodes := []*quorleasev1.NodeStatus{node("n1", "01", true), node("n2", "02", true), node("n3", "03", false)}
+	nodes[0].Lag, nodes[1].Lag = proto.Uint64(12), proto.Uint64(0)
 	answer := &quorleasev1.OverviewWatchResponse{
-		Time: timestamppb.New(taken), Node: "n1", HasQuorum: true, Leader: "n2",
-		Nodes:   []*quorleasev1.NodeStatus{node("n1", "01", true), node("n2", "02", true), node("n3", "03", false)},
+		Time: timestamppb.New(taken), Node: "n1", HasQuorum: true, Leader: "n2", Nodes: nodes,
 		Clients: stormClients(), ClientsTotal: 340,
 		Limits: stormLimits(), LimitsTotal: 4,
 		Alerts: []*quorleasev1.FiringAlert{{

@@ -30,8 +30,9 @@ type model struct {
 	// tops are the first rows that are shown.
 	tops   [panes]int
 	filter string
-	// typing says that keys go into the filter.
-	typing, paused, help bool
+	// typing says that keys go into the filter, whole that limits have a row for each
+	// of their dimensions.
+	typing, paused, help, whole bool
 }
 
 func newModel(colours bool) model { return model{colours: colours} }
@@ -122,6 +123,9 @@ func (m model) choose(name string) model {
 	case "s":
 		m.sorts[m.focus] = (m.sorts[m.focus] + 1) % (1 + len(sortable(m.focus)))
 		m.tops[m.focus] = 0
+	case "d":
+		m.whole = !m.whole
+		m.tops[limits] = 0
 	case "/":
 		m.typing = true
 	case "esc":
@@ -142,8 +146,12 @@ func (m model) rows(of pane) []row {
 	if m.shown == nil {
 		return nil
 	}
+	all := m.shown.tables[of].rows
+	if of == limits && m.whole {
+		all = m.shown.dimensions
+	}
 	var kept []row
-	for _, r := range m.shown.tables[of].rows {
+	for _, r := range all {
 		if of == nodes || r.contains(m.filter) {
 			kept = append(kept, r)
 		}

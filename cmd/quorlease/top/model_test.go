@@ -76,7 +76,7 @@ func TestKeys(t *testing.T) {
 			return m.filter == strings.Repeat("x", filterMax)
 		}},
 		{"filter_shows_nothing_hidden", []string{"/", "\u202e"}, func(m model) bool { return m.filter == "" }},
-		{"help", []string{"?"}, func(m model) bool { return m.help && strings.Contains(screen(m), "the pane before") }},
+		{"help", []string{"?"}, func(m model) bool { return m.help && strings.Contains(screen(m), "pane: next / before") }},
 		{"help_goes", []string{"?", "x"}, func(m model) bool { return !m.help && m.focus == clients }},
 		{"up_stays", []string{"up"}, func(m model) bool { return m.tops[clients] == 0 }},
 		{"pause", []string{"p"}, func(m model) bool { return m.paused && strings.Contains(screen(m), "PAUSED") }},

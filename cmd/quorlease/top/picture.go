@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -29,6 +30,8 @@ type picture struct {
 	unlimited     string
 	throttled, ok []int64
 	tables        [panes]table
+	// dimensions are the rows of limits with all dimensions, the one that binds first.
+	dimensions []row
 }
 
 // table is what one pane shows. total counts rows that the answer left out as
@@ -68,7 +71,9 @@ func newPicture(msg pictureMsg) *picture {
 		p.tables[clients].rows = append(p.tables[clients].rows, clientRow(c, warned[c.GetClient()]))
 	}
 	for _, l := range a.GetLimits() {
-		p.tables[limits].rows = append(p.tables[limits].rows, limitRow(l))
+		rows := limitRows(l)
+		p.tables[limits].rows = append(p.tables[limits].rows, rows[0])
+		p.dimensions = append(p.dimensions, rows...)
 	}
 	for _, n := range a.GetNodes() {
 		if n.GetHealthy() {
@@ -160,38 +165,69 @@ func partsPerMillion(part, whole int64) int64 {
 	return int64(min(float64(part)/float64(whole), 1) * 1e6)
 }
 
-// limitRow is a limit with the dimension that binds, of the key that is pressed
-// most.
-func limitRow(l *quorleasev1.LimitOverview) row {
+// limitRows are a limit with the dimension that binds, of the key that is pressed
+// most, and below it the others.
+func limitRows(l *quorleasev1.LimitOverview) []row {
+	var binding *quorleasev1.DimensionOverview
+	for _, d := range l.GetDimensions() {
+		if d.GetName() == l.GetBinding() {
+			binding = d
+			break
+		}
+	}
+	first := limitRow(l, binding, l.GetBinding())
+	first.add(show.Number(l.GetWaiting()), l.GetWaiting())
+	first.add(show.Number(l.GetDeniedLastMinute()), l.GetDeniedLastMinute())
+	first.add(brief(l.GetOldest()), int64(l.GetOldest().AsDuration()))
+	first.add(brief(l.GetEta()), int64(l.GetEta().AsDuration()))
+	first.add(grantedOf(binding), 0)
+	first.add(show.Number(l.GetKeys()), l.GetKeys())
+	rows := []row{first}
+	for _, d := range l.GetDimensions() {
+		if d == binding {
+			continue
+		}
+		other := limitRow(l, d, "("+d.GetName()+")")
+		// What is of the whole limit stands once, and sorts it all.
+		for _, of := range []int64{
+			l.GetWaiting(), l.GetDeniedLastMinute(), int64(l.GetOldest().AsDuration()), int64(l.GetEta().AsDuration()),
+		} {
+			other.add("", of)
+		}
+		other.add(grantedOf(d), 0)
+		other.add("", l.GetKeys())
+		rows = append(rows, other)
+	}
+	return rows
+}
+
+// limitRow begins the row of one dimension, nil for that of a limit without any.
+func limitRow(l *quorleasev1.LimitOverview, d *quorleasev1.DimensionOverview, title string) row {
 	r := row{fill: -1}
 	name := l.GetName()
 	if l.GetKey() != "" {
 		name += "/" + l.GetKey()
 	}
-	level, rate, granted, pressed := "", l.GetKind(), "", int64(math.MinInt64)
-	for _, d := range l.GetDimensions() {
-		if d.GetName() != l.GetBinding() {
-			continue
-		}
+	level, rate, pressed := "", l.GetKind(), int64(math.MinInt64)
+	if d != nil {
 		level, rate = fmt.Sprintf("%d/%d", d.GetLevel(), d.GetBurst()), rateOf(l.GetKind(), d)
-		granted = fmt.Sprintf("%.1f/s", float64(d.GetGrantedMilliPerSecond())/1000)
 		r.fill = partsPerMillion(d.GetLevel(), d.GetBurst())
 		pressed = -r.fill
-		break
 	}
 	r.tone = limitTone(l, r.fill == 0)
 	r.add(name, 0)
 	r.add(stateOf(l), 0)
 	r.add(level, pressed)
-	r.add(l.GetBinding(), 0)
+	r.add(title, 0)
 	r.add(rate, 0)
-	r.add(show.Number(l.GetWaiting()), l.GetWaiting())
-	r.add(show.Number(l.GetDeniedLastMinute()), l.GetDeniedLastMinute())
-	r.add(brief(l.GetOldest()), int64(l.GetOldest().AsDuration()))
-	r.add(brief(l.GetEta()), int64(l.GetEta().AsDuration()))
-	r.add(granted, 0)
-	r.add(show.Number(l.GetKeys()), l.GetKeys())
 	return r
+}
+
+func grantedOf(d *quorleasev1.DimensionOverview) string {
+	if d == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.1f/s", float64(d.GetGrantedMilliPerSecond())/1000)
 }
 
 // rateOf is how a dimension fills up: what is in flight does not.
@@ -246,7 +282,13 @@ func nodeRow(n *quorleasev1.NodeStatus, leads bool) row {
 	}
 	r.add(n.GetId(), 0)
 	r.add(role, 0)
+	behind, lag := "", int64(-1)
+	if n.Lag != nil {
+		lag = int64(min(n.GetLag(), math.MaxInt64))
+		behind = show.Number(lag)
+	}
 	r.add(health, 0)
+	r.add(behind, lag)
 	r.add(n.GetGrpc(), 0)
 	r.add(n.GetHttp(), 0)
 	r.add(n.GetVersion(), 0)
@@ -263,10 +305,7 @@ func alertRow(a *quorleasev1.FiringAlert, taken time.Time) row {
 		r.tone = worrying
 	default:
 	}
-	about := a.GetClient()
-	if about == "" {
-		about = a.GetLimit()
-	}
+	about := cmp.Or(a.GetClient(), a.GetLimit(), a.GetNode())
 	age := time.Duration(0)
 	if a.GetSince() != nil {
 		age = max(taken.Sub(a.GetSince().AsTime()), 0)

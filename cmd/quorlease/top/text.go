@@ -10,8 +10,8 @@ import (
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
 )
 
-// Text writes one picture for a script or a log: all rows with all columns, as the
-// tables of other commands are.
+// Text writes one picture for a script or a log: all rows, dimensions and
+// columns, as the tables of other commands are.
 func Text(w io.Writer, answer *quorleasev1.OverviewWatchResponse) {
 	p := newPicture(pictureMsg{answer: answer})
 	fmt.Fprintf(w, "time    %s\nnode    %s\nquorum  %s\nleader  %s\nnodes   %d of %d healthy\n",
@@ -31,8 +31,12 @@ func Text(w io.Writer, answer *quorleasev1.OverviewWatchResponse) {
 		for _, c := range columns[of] {
 			titles = append(titles, c.title)
 		}
-		cells := make([][]string, 0, len(t.rows))
-		for _, r := range t.rows {
+		rows := t.rows
+		if of == limits {
+			rows = p.dimensions
+		}
+		cells := make([][]string, 0, len(rows))
+		for _, r := range rows {
 			cells = append(cells, r.cells)
 		}
 		fmt.Fprintln(w)

@@ -38,6 +38,7 @@ marked as stale, and goes on with another endpoint.
   tab, left, right   the next pane, or the one before
   up, down           rows of the pane that has the focus
   s                  sort it by another column
+  d                  every dimension of the limits, or the one that binds
   /                  show what contains a text; esc shows all again
   p                  hold the picture
   ?                  all keys

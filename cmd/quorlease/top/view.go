@@ -21,11 +21,14 @@ func (m model) lines() []string {
 	if m.width < 1 || m.height < 1 {
 		return nil
 	}
-	lines := m.head()
-	switch {
-	case m.help:
-		lines = append(lines, strings.Split(keys, "\n")...)
-	case m.shown != nil:
+	var lines []string
+	if m.help {
+		// It has the screen to itself: on a small one every line counts.
+		lines = strings.Split(keys, "\n")
+	} else {
+		lines = m.head()
+	}
+	if !m.help && m.shown != nil {
 		shares := m.shares()
 		for of := range panes {
 			lines = append(lines, m.pane(of, shares[of])...)
@@ -42,9 +45,11 @@ func (m model) lines() []string {
 	return lines
 }
 
-// head is what stands above the panes.
+// head is what stands above the panes. Of a small screen the status takes a third:
+// what is stale has to be said, and the rows are what one came for.
 func (m model) head() (lines []string) {
 	lines = m.wrap(m.status())
+	lines = lines[:min(len(lines), max((m.height-1)/3, 1))]
 	if notice := m.notice(); notice != "" {
 		lines = append(lines, m.paint(worrying, notice))
 	}
@@ -236,7 +241,7 @@ func (m model) pane(of pane, lines int) []string {
 // title is that of the first column, and which rows of how many are shown.
 func (m model) title(of pane, first, shown, kept int) string {
 	title, total := columns[of][0].title, m.shown.tables[of].total
-	if m.filter != "" && of != nodes {
+	if of == limits && m.whole || m.filter != "" && of != nodes {
 		total = int64(kept)
 	}
 	if int64(shown) == total {
@@ -263,23 +268,21 @@ func (m model) paint(t tone, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// keys is the help.
-const keys = `
-  tab, right, l        next pane
-  shift+tab, left, h   the pane before
-  up, k / down, j      a row up or down
-  pgup / pgdown        a screen up or down
-  home, g / end, G     the first or the last row
-  s                    sort by the next column, or as the node does
-  /                    show only rows that contain a text: enter keeps it,
-                       esc shows all again
-  p                    hold the picture, and let go
-  ctrl+z               to the background
-  q, ctrl+c            quit
+// keys is the help. Its first nine lines fit on the smallest screens.
+const keys = `tab l / shift+tab h   pane: next / before
+up k / down j         a row up / down
+pgup / pgdown         a screen up / down
+home g / end G        first / last row
+s  sort by next column, at last as sent
+d  all dimensions of limits, or binding
+/  filter: enter keeps it, esc drops it
+p  hold the picture, and let go
+q  quit        ctrl+z  to the background
 
-  OVER is a client that has spent its retry budget, LEFT the retries that it
-  has of those it is allowed, WAITS whether it waits as long as it is told.
-  A limit is shown by the dimension that binds, at its most pressed key.`
+OVER is a client that has spent its retry budget, LEFT the retries that it
+has of those it is allowed, WAITS whether it waits as long as it is told.
+A limit is shown at its most pressed key, by the dimension that binds; with
+all of them, the others are those in brackets.`
 
 // foot is the last line.
 func (m model) foot() string {
