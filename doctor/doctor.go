@@ -93,6 +93,10 @@ func Examine(file *limitsfile.File, o Options) ([]Finding, error) {
 	return sorted(e.found), nil
 }
 
+// sharesOver ends the mistake of a share that is one too many: others of a share are
+// mended another way.
+const sharesOver = "which is more than 100%"
+
 // Refused are the findings of a file that can't be read: each of its mistakes.
 func Refused(wrong limitsfile.SourceErrors) []Finding {
 	found := make([]Finding, 0, len(wrong))
@@ -101,7 +105,7 @@ func Refused(wrong limitsfile.SourceErrors) []Finding {
 			Code: Invalid, Severity: Critical, Line: one.Line, Column: one.Column, Field: one.Field,
 			What: one.Problem, Do: "mend it: a file with a mistake is not applied at all",
 		}
-		if strings.Contains(one.Field, ".classes.") && strings.HasSuffix(one.Field, ".share") {
+		if strings.HasSuffix(one.Field, ".share") && strings.HasSuffix(one.Problem, sharesOver) {
 			f.Code, f.Do = SharesOver, "make the shares 100% together or less: none can be guaranteed what another has"
 		}
 		found = append(found, f)

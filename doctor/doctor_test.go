@@ -204,6 +204,9 @@ func TestShares(t *testing.T) {
 			want: []string{"6 shares-left"},
 		},
 		{name: "too much", file: with("a: {share: 60%}, b: {share: 40.01%}"), want: []string{"6 shares-over"}},
+		{name: "one is too much", file: with("a: {share: 100.01%}"), want: []string{"6 invalid"}},
+		{name: "no share", file: with("a: {share: most}"), want: []string{"6 invalid"}},
+		{name: "of no class", file: with("A: {share: 10%}"), want: []string{"6 invalid"}},
 		{name: "refused", file: sound + "    brust: 5s\n", want: []string{"6 invalid"}},
 	})
 	alone := sound + "    on_quorum_loss: share\n    fallback: {share: 25%}\nclients:\n"
@@ -215,6 +218,17 @@ func TestShares(t *testing.T) {
 			want: []string{"7 fallback-shares"},
 		},
 	})
+}
+
+// TestDaysAreCounted: also those of a day that nobody meant.
+func TestDaysAreCounted(t *testing.T) {
+	t.Parallel()
+	for day, want := range map[string]string{"0001-01-01": ", 739949 days ago,", "9999-12-31": " is 2912109 days ahead"} {
+		found := examined(t, strings.Replace(sound, "2026-10-22", day, 1), doctor.Options{})
+		if len(found) != 1 || !strings.Contains(found[0].What, want) {
+			t.Errorf("%s: %+v, want%s", day, found, want)
+		}
+	}
 }
 
 // The example that ships is sound.

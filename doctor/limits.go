@@ -66,7 +66,8 @@ func (e *examination) headroom(at string, l *logv1.Limit) {
 	}
 }
 
-const day = 24 * time.Hour
+// daySeconds are those of a day: a time.Duration ends after 292 years.
+const daySeconds = 24 * 60 * 60
 
 func (e *examination) source(at string, l *logv1.Limit) {
 	text := l.GetSource().GetVerifiedAt()
@@ -84,7 +85,7 @@ func (e *examination) source(at string, l *logv1.Limit) {
 	}
 	// Both are days: what is a day old anywhere is no older here.
 	y, m, d := e.options.Now.Date()
-	switch age := int(time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Sub(then) / day); {
+	switch age := (time.Date(y, m, d, 0, 0, 0, 0, time.UTC).Unix() - then.Unix()) / daySeconds; {
 	case age > StaleAfter:
 		e.add(sourceStale, at+".source.verified_at", "the numbers of %s were looked up on %s, %d days ago, more than %d",
 			limitsfile.Quote(l.GetName()), text, age, StaleAfter)

@@ -78,7 +78,8 @@ type Part struct {
 	// Tasks is what the provider's limit allows and AtTarget what is handed out.
 	Tasks, AtTarget *big.Rat
 	// Live is the part of the provider's limit that live tasks use, and Worst the
-	// part that any minute can see: the rate after target and one burst.
+	// part that any minute can see: the rate after target and one burst. Nil: there is
+	// some, and the limit is none.
 	Live, Worst *big.Rat
 }
 

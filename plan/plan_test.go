@@ -183,6 +183,13 @@ func TestNever(t *testing.T) {
 	q.Dimensions[1].Rate.Amount = 0
 	a = answerOf(t, q)
 	is(t, "headroom of none", a.Headroom, "-160")
+	if p := a.Parts[1]; p.Live != nil || p.Worst != nil {
+		t.Errorf("live work is %v and a burst %v of no limit", p.Live, p.Worst)
+	}
+	q.Live.Amount, q.Dimensions[1].Burst = 0, 0
+	p := answerOf(t, q).Parts[1]
+	is(t, "nothing of no limit", p.Live, "0")
+	is(t, "no burst of no limit", p.Worst, "0")
 	row := a.WhatIf[0]
 	if row.Empty != nil || row.Held != 15 || len(row.After) != plan.SecondsMax || row.After[59] != 15 {
 		t.Errorf("a bucket that is not refilled: %+v", row)

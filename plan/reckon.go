@@ -41,13 +41,22 @@ func (q *Question) part(d Dimension) Part {
 	limit := d.Rate.PerMinute()
 	p := Part{Dimension: d, Tasks: new(big.Rat).Quo(limit, ratio(d.Cost, 1))}
 	p.AtTarget = new(big.Rat).Mul(p.Tasks, ratio(q.Target, bucket.Whole))
-	p.Live, p.Worst = new(big.Rat), new(big.Rat)
-	if limit.Sign() > 0 {
-		p.Live.Quo(q.Live.PerMinute(), p.Tasks)
-		p.Worst.Quo(ratio(d.Burst, 1), limit)
+	p.Live = partOf(q.Live.PerMinute(), p.Tasks)
+	if p.Worst = partOf(ratio(d.Burst, 1), limit); limit.Sign() > 0 {
 		p.Worst.Add(p.Worst, ratio(q.Target, bucket.Whole))
 	}
 	return p
+}
+
+// partOf is which part some is of all, nil where it is part of nothing.
+func partOf(some, all *big.Rat) *big.Rat {
+	switch {
+	case all.Sign() > 0:
+		return new(big.Rat).Quo(some, all)
+	case some.Sign() > 0:
+		return nil
+	}
+	return new(big.Rat)
 }
 
 // paces works out every target once.

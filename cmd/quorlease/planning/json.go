@@ -89,7 +89,7 @@ func (r *result) inJSON() ([]byte, error) {
 		Limit: r.limit.GetName(), Place: r.place, TargetBp: whole(r.question.Target),
 		Binding: a.Parts[a.Binding].Name, LivePerMinute: exact(a.Live), HeadroomPerMinute: exact(a.Headroom),
 		Margin: marginJSON{
-			whole(a.Margin), a.Measured, errorsJSON{e.Tasks, whole(e.P50), whole(e.P90), whole(e.P99), whole(e.Most)},
+			whole(a.Margin), a.Measured, errorsJSON{int(e.Tasks), whole(e.P50), whole(e.P90), whole(e.P99), whole(e.Most)},
 		},
 		Tasks: whole(r.question.Tasks), Clients: whole(r.question.Clients), Arrivals: whole(r.question.Arrivals),
 		Dimensions: []dimensionJSON{}, Paces: []paceJSON{}, Spreads: []spreadJSON{}, WhatIf: []cellJSON{},
@@ -98,7 +98,7 @@ func (r *result) inJSON() ([]byte, error) {
 		out.Dimensions = append(out.Dimensions, dimensionJSON{
 			Name: p.Name, LimitPerMinute: exact(p.Rate.PerMinute()), Cost: whole(p.Cost),
 			TasksPerMinute: exact(p.Tasks), AtTargetPerMinute: exact(p.AtTarget),
-			LivePercent: exact(percent(p.Live)), WorstMinutePercent: exact(percent(p.Worst)),
+			LivePercent: percentOf(p.Live), WorstMinutePercent: percentOf(p.Worst),
 		})
 	}
 	for _, p := range a.Paces {
@@ -139,6 +139,14 @@ func whole(n int64) string { return strconv.FormatInt(n, 10) }
 func exact(r *big.Rat) string { return decimals(r, 3) }
 
 func percent(r *big.Rat) *big.Rat { return new(big.Rat).Mul(r, hundred) }
+
+// percentOf is "infinite" for a part of nothing.
+func percentOf(r *big.Rat) string {
+	if r == nil {
+		return "infinite"
+	}
+	return exact(percent(r))
+}
 
 func lasts(seconds *big.Rat) string {
 	if seconds == nil {

@@ -8,8 +8,21 @@ import (
 
 // Numbers are rounded here, half away from zero, and nowhere before.
 
-// decimals writes at most so many, without zeros at the end.
+// decimals writes at most so many, without zeros at the end, and of what is so small that
+// there would be one digit or none three digits: a request a day is not none a minute.
 func decimals(r *big.Rat, most int) string {
+	size := new(big.Rat).Abs(r)
+	ten := big.NewRat(10, 1)
+	for places := 1; places < most; places++ {
+		size.Mul(size, ten)
+	}
+	for one := big.NewRat(1, 1); most > 1 && size.Sign() > 0 && size.Cmp(one) < 0; size.Mul(size, ten) {
+		most++
+		if size.Cmp(big.NewRat(1, 10)) >= 0 {
+			// The third digit.
+			most++
+		}
+	}
 	text := r.FloatString(most)
 	if strings.Contains(text, ".") {
 		text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
@@ -33,8 +46,13 @@ func short(r *big.Rat) string {
 // perMinute writes a rate of tasks.
 func perMinute(r *big.Rat) string { return short(r) + "/min" }
 
-// part writes a fraction as a percentage.
-func part(r *big.Rat) string { return decimals(percent(r), 2) + "%" }
+// part writes a fraction as a percentage. Nil is part of nothing.
+func part(r *big.Rat) string {
+	if r == nil {
+		return "∞"
+	}
+	return decimals(percent(r), 2) + "%"
+}
 
 // minutesFrom is from where on seconds are written as minutes.
 var minutesFrom = big.NewRat(int64(10*time.Minute/time.Second), 1)
