@@ -6,7 +6,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/disk"
 )
 
-// Raft is for tests that change what the node itself has no verb for yet.
+// Raft is for tests that change what the node itself has no verb for.
 func (n *Node) Raft() *raft.Raft { return n.raft }
 
 // DiskStalled is what the watchdog calls.

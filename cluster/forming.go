@@ -16,7 +16,7 @@ import (
 func (n *Node) openForming() error {
 	former, err := form.New(form.Config{
 		Identity: n.identity, Peer: n.advertise, HasState: n.hasState,
-		Expect: n.config.BootstrapExpect, Join: n.config.Join,
+		Expect: n.config.BootstrapExpect, Join: n.config.Join, Learner: n.config.Learner,
 		Probe: func(ctx context.Context, address string) (*peerv1.PeerInfo, error) {
 			return n.ask(ctx, address, n.info())
 		},
@@ -91,13 +91,13 @@ func (n *Node) bootstrap(_ context.Context, _ string, members []identity.Member)
 
 // known are the members, or while there are none those found so far.
 func (n *Node) known() []string {
-	servers := n.configuration().Servers
-	if len(servers) == 0 {
+	members := n.roster.Applied()
+	if len(members) == 0 {
 		return n.former.Known()
 	}
-	ids := make([]string, 0, len(servers))
-	for _, s := range servers {
-		ids = append(ids, string(s.ID))
+	ids := make([]string, 0, len(members))
+	for _, m := range members {
+		ids = append(ids, m.RaftID)
 	}
 	return ids
 }

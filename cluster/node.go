@@ -7,7 +7,6 @@ import (
 	"net"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -34,6 +33,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/probe"
 	"github.com/quorlease/quorlease/cluster/reads"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/roster"
 	"github.com/quorlease/quorlease/cluster/usage"
 	"github.com/quorlease/quorlease/cluster/waiting"
 	"github.com/quorlease/quorlease/cluster/wire"
@@ -93,8 +93,9 @@ type Node struct {
 	announced map[string]bool
 	// warned holds warnings of limits back; it belongs to the same goroutine.
 	warned notice.Rarely
-	// members is raft's configuration for those who ask before raft is there.
-	members atomic.Pointer[raft.Raft]
+	// roster is who is a member, changer changes that.
+	roster  *roster.Roster
+	changer *roster.Changer
 
 	// closing is closed when Close begins, halt when raft has been told to
 	// stop, done when everything has been released.
@@ -136,7 +137,7 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	for _, step := range []func() error{
 		func() error { return n.bindPeer(ctx) },
 		n.openAudit, n.openIdentity, n.openStores, func() error { return n.openNetwork(ctx) }, n.openRaft,
-		n.openProber, n.openForming, n.openMetrics, n.openServer,
+		n.openProber, n.openChanger, n.openForming, n.openMetrics, n.openServer,
 	} {
 		if err := step(); err != nil {
 			//nolint:contextcheck // closing has a deadline of its own, whatever ended the start
@@ -170,6 +171,7 @@ func newNode(c Config) *Node {
 	}
 	n.events.Tell(n.overview.Happened)
 	n.logger = n.logger.Named("cluster").With("node", c.ID)
+	n.roster = roster.New(func() []identity.Member { return n.identity.Record().Members })
 	n.clock = clock.New(c.Elapsed)
 	n.door = door.New(c.MaxPending, c.MaxQueued)
 	n.proposer = newProposer(n)
@@ -182,7 +184,7 @@ func newNode(c Config) *Node {
 		Client: func(address string) (peerv1.PeerClient, error) { return n.peers.Client(address) },
 	})
 	n.reads = reads.New(func() (index, term uint64) { return n.fsm.reached.Last(), n.proposer.term() }, n.verifyLeads)
-	n.fsm = newRaftFSM(n.clock, n.metrics)
+	n.fsm = newRaftFSM(n.clock, n.metrics, n.roster)
 	n.calendar = n.newCalendar()
 	n.fsm.fail = n.fail
 	n.fsm.onStep, n.fsm.onRestore = n.observe, n.restored
@@ -236,7 +238,7 @@ func (n *Node) openNetwork(ctx context.Context) error {
 	n.advertise = n.config.Advertised(n.listener.Addr())
 	n.outgoing = wire.NewOutgoing(n.config.Network)
 	n.dialer = wire.NewDialer(wire.DialerConfig{
-		Network: n.outgoing.Network(), Self: n.self, Expect: n.expectedAt, Logger: n.logger.Named("wire"),
+		Network: n.outgoing.Network(), Self: n.self, Expect: n.roster.At, Logger: n.logger.Named("wire"),
 	})
 	n.peers = peers.New(n.dialer.DialGRPC)
 	return nil
@@ -259,7 +261,7 @@ func (n *Node) openRaft() error {
 	if err != nil {
 		return fmt.Errorf("%w: start raft: %w", ErrProtected, errors.Join(n.fsm.haltedBy(), err))
 	}
-	n.members.Store(n.raft)
+	n.roster.Attach(n.raft)
 	return nil
 }
 
@@ -281,7 +283,7 @@ func (n *Node) startLoops() {
 	n.early.Go(func() { n.formOrFind(n.closing) })
 	n.early.Go(func() { n.reads.Run(n.closing) })
 	n.early.Go(func() { n.watchLeader(n.closing) })
-	n.early.Go(func() { n.keepAnnounced(n.closing) })
+	n.early.Go(func() { n.keepRoster(n.closing) })
 	n.early.Go(func() { n.keepCalendar(n.closing) })
 	n.early.Go(func() { n.budgets.KeepReported(n.closing) })
 	n.early.Go(func() { n.budgets.KeepWarned(n.closing) })

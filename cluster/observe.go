@@ -63,6 +63,7 @@ func (n *Node) configure(limits []*logv1.Limit) {
 
 // restored notes what a snapshot skipped.
 func (n *Node) restored(m *fsm.Machine) {
+	n.restoreRoster()
 	n.events.Restored(m.Index())
 	n.overview.Restored(time.Now(), m.Clients(m.Now(), overview.ClientPlaces))
 	limits, _ := m.Limits("")

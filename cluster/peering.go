@@ -2,16 +2,13 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/door"
 	"github.com/quorlease/quorlease/cluster/forward"
-	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/peerapi"
 	"github.com/quorlease/quorlease/cluster/peers"
 	"github.com/quorlease/quorlease/cluster/wire"
@@ -23,54 +20,25 @@ func (n *Node) self() (clusterID, raftID string) {
 	return r.ClusterID, r.RaftID()
 }
 
-// configuration is raft's latest, empty before there is one.
-func (n *Node) configuration() raft.Configuration {
-	r := n.members.Load()
-	if r == nil {
-		return raft.Configuration{}
-	}
-	return r.GetConfiguration().Configuration()
-}
-
 // admitPeer decides who may talk to this node; the handshake has refused other
 // clusters before. raft checks nothing itself (R38): only members of its
 // configuration may speak raft, and before there is one those with whom this
 // node has promised to form a cluster. gRPC is open to nodes without a cluster
 // too, which look for one.
 func (n *Node) admitPeer(kind wire.Kind, clusterID, raftID string) error {
-	if n.members.Load() == nil {
+	if !n.roster.Attached() {
 		return fmt.Errorf("%s %w", n.id, wire.ErrStarting)
 	}
 	if kind == wire.GRPC && clusterID == "" {
 		return nil
 	}
-	if n.isMember(raftID) {
+	if n.roster.IsMember(raftID) {
 		return nil
 	}
 	if kind == wire.GRPC && n.identity.Record().ClusterID == "" {
 		return nil
 	}
 	return fmt.Errorf("%s %w of cluster %s", raftID, wire.ErrUnknownNode, n.identity.Record().ClusterID)
-}
-
-func (n *Node) isMember(raftID string) bool {
-	servers := n.configuration().Servers
-	if len(servers) > 0 {
-		return slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == raftID })
-	}
-	members := n.identity.Record().Members
-	return slices.ContainsFunc(members, func(m identity.Member) bool { return m.RaftID == raftID })
-}
-
-// expectedAt is the node that must answer at address, where one is known: an
-// address that another node now has must not be taken for it (R35).
-func (n *Node) expectedAt(address string) string {
-	for _, s := range n.configuration().Servers {
-		if string(s.Address) == address {
-			return string(s.ID)
-		}
-	}
-	return ""
 }
 
 // record is what clients need to find this node.
@@ -89,7 +57,8 @@ func (n *Node) openServer() error {
 		grpc.MaxConcurrentStreams(peerStreamsMax), grpc.WaitForHandlers(true),
 	)
 	peerv1.RegisterPeerServer(n.server, peerapi.New(peerapi.Config{
-		IsMember: n.isMember, Confirm: n.reads.Confirm, Queues: n.waiting.State, Usage: n.usage.Own,
+		IsMember: n.roster.IsMember, Change: n.changer.Here,
+		Confirm: n.reads.Confirm, Queues: n.waiting.State, Usage: n.usage.Own,
 		Heard: n.prober.Heard, Self: n.info, Promise: n.former.Promise,
 		Relay: forward.RelayConfig{
 			Submit: n.enter, Cancel: n.door.Cancel, Strand: n.strand, AnswersMax: 2 * n.config.MaxPending,

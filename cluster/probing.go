@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/calendar"
-	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/probe"
@@ -41,15 +38,15 @@ func (n *Node) info() *peerv1.PeerInfo {
 
 // clocks are what the voters' wall clocks show, by their probes.
 func (n *Node) clocks() (readings []calendar.Reading, voters int) {
-	for _, s := range n.configuration().Servers {
-		if s.Suffrage != raft.Voter {
+	for _, m := range n.roster.Applied() {
+		if !m.Voter {
 			continue
 		}
 		voters++
-		if s.ID == n.id {
+		if m.RaftID == string(n.id) {
 			readings = append(readings, calendar.Reading{Node: n.config.ID, Wall: n.config.Wall().UnixNano()})
-		} else if wall, age, ok := n.prober.Wall(string(s.ID)); ok {
-			readings = append(readings, calendar.Reading{Node: identity.NameOf(string(s.ID)), Wall: wall, Age: age})
+		} else if wall, age, ok := n.prober.Wall(m.RaftID); ok {
+			readings = append(readings, calendar.Reading{Node: m.Name, Wall: wall, Age: age})
 		}
 	}
 	return readings, voters
@@ -79,14 +76,12 @@ func (n *Node) hasState() bool { return n.raft.CurrentTerm() > 0 || n.raft.LastI
 
 // probed are the members, or the addresses to join while there are none.
 func (n *Node) probed() []probe.Peer {
-	servers := n.configuration().Servers
-	peers := make([]probe.Peer, 0, len(servers)+len(n.config.Join))
-	for _, s := range servers {
-		peers = append(peers, probe.Peer{
-			RaftID: string(s.ID), Addr: string(s.Address), Voter: s.Suffrage == raft.Voter,
-		})
+	members := n.roster.Applied()
+	peers := make([]probe.Peer, 0, len(members)+len(n.config.Join))
+	for _, m := range members {
+		peers = append(peers, probe.Peer{RaftID: m.RaftID, Addr: m.Address, Voter: m.Voter})
 	}
-	if len(servers) == 0 {
+	if len(members) == 0 {
 		for _, address := range n.config.Join {
 			peers = append(peers, probe.Peer{Addr: address})
 		}

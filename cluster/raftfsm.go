@@ -18,6 +18,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/progress"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/roster"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/effect"
@@ -37,6 +38,8 @@ type raftFSM struct {
 	// fail stops the node.
 	fail      func(error)
 	snapshots *disk.Snapshots
+	// roster is told which members the log names.
+	roster *roster.Roster
 	// desk is told, under mu, which of this node's retry reports are applied.
 	desk *retries.Desk
 	// decoder is Apply's.
@@ -78,9 +81,13 @@ func (a *applied) unpack() ([]*logv1.Result, error) {
 	return a.results, nil
 }
 
-func newRaftFSM(c *clock.Clock, m *metrics.Set) *raftFSM {
-	return &raftFSM{clock: c, metrics: m, machine: fsm.New()}
+func newRaftFSM(c *clock.Clock, m *metrics.Set, r *roster.Roster) *raftFSM {
+	return &raftFSM{clock: c, metrics: m, roster: r, machine: fsm.New()}
 }
+
+// StoreConfiguration implements raft.ConfigurationStore: raft tells of the members
+// that it has committed in no other way.
+func (f *raftFSM) StoreConfiguration(index uint64, c raft.Configuration) { f.roster.Store(index, c) }
 
 // Apply applies one committed entry. An entry that can't be read, or that a
 // newer program wrote, stops the node: to pass over it would be to diverge

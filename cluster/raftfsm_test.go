@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/metrics"
 	"github.com/quorlease/quorlease/cluster/retries"
+	"github.com/quorlease/quorlease/cluster/roster"
 	"github.com/quorlease/quorlease/fsm"
 )
 
@@ -21,7 +22,7 @@ import (
 // which it stopped the node.
 func testFSM(elapsed *time.Duration) (f *raftFSM, stopped *[]error) {
 	stopped = new([]error)
-	f = newRaftFSM(clock.New(func() time.Duration { return *elapsed }), metrics.New())
+	f = newRaftFSM(clock.New(func() time.Duration { return *elapsed }), metrics.New(), roster.New(nil))
 	f.desk = retries.NewDesk("a.00000000")
 	f.onStep, f.onRestore = func(step) {}, func(*fsm.Machine) {}
 	f.fail = func(err error) { *stopped = append(*stopped, err) }

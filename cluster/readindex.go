@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
-	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/usage"
@@ -65,9 +64,9 @@ func (n *Node) Queues(ctx context.Context, limit, key string) []queue.ClassState
 // Usage is what the answers of all nodes granted and denied, as far as they say.
 func (n *Node) Usage(ctx context.Context, q usage.Query) usage.Answer {
 	var others []usage.Node
-	for _, s := range n.configuration().Servers {
-		if s.ID != n.id {
-			others = append(others, usage.Node{Name: identity.NameOf(string(s.ID)), Address: string(s.Address)})
+	for _, m := range n.roster.Applied() {
+		if m.RaftID != string(n.id) {
+			others = append(others, usage.Node{Name: m.Name, Address: m.Address})
 		}
 	}
 	return n.usage.Ask(ctx, q, others, n.peers.Client)

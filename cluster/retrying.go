@@ -13,7 +13,8 @@ import (
 func (n *Node) newBudgets(desk *retries.Desk) *budget.Office {
 	return budget.New(budget.Config{
 		Desk: desk, View: n.viewNow,
-		Elapsed: n.clock.Elapsed, Serving: n.serving, WouldRefuse: n.metrics.WouldRefuse, Publish: n.events.Publish,
+		Elapsed: n.clock.Elapsed, Serving: func() int { return n.roster.Serving(string(n.id)) },
+		WouldRefuse: n.metrics.WouldRefuse, Publish: n.events.Publish,
 		Propose: func(report *logv1.ReportRetries) {
 			n.Submit(&Pending{
 				Operation: &logv1.Operation{Kind: &logv1.Operation_ReportRetries{ReportRetries: report}},
@@ -37,14 +38,3 @@ func (n *Node) CountTried(client string, tried retries.Tried) {
 
 // Firing says whether an incident of a client, by its name in events, is not over.
 func (n *Node) Firing(kind events.Kind, client string) bool { return n.budgets.Firing(kind, client) }
-
-// serving is the number of members, 0 while this node is not one of them.
-func (n *Node) serving() int {
-	servers := n.configuration().Servers
-	for _, s := range servers {
-		if s.ID == n.id {
-			return len(servers)
-		}
-	}
-	return 0
-}

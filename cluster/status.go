@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/raft"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/status"
@@ -48,17 +46,16 @@ func (n *Node) Status() Status {
 			records[r.GetRaftId()] = r
 		}
 	})
-	for _, s := range n.configuration().Servers {
-		id := string(s.ID)
+	for _, m := range n.roster.Latest() {
 		// Before a member has announced itself there is only what raft knows.
-		r := records[id]
+		r := records[m.RaftID]
 		node := NodeStatus{
-			RaftID: id, Name: identity.NameOf(id), Role: Learner, Peer: string(s.Address),
+			RaftID: m.RaftID, Name: m.Name, Role: Learner, Peer: m.Address,
 			GRPC: r.GetGrpc(), HTTP: r.GetHttp(), Version: r.GetVersion(),
-			Healthy: n.prober.IsHealthy(id),
+			Healthy: n.prober.IsHealthy(m.RaftID),
 		}
-		node.Lag, node.Answers = n.prober.Lag(id)
-		if s.Suffrage == raft.Voter {
+		node.Lag, node.Answers = n.prober.Lag(m.RaftID)
+		if m.Voter {
 			node.Role = Voter
 		}
 		seen.Nodes = append(seen.Nodes, node)
@@ -83,6 +80,14 @@ func (n *Node) addGauges() {
 		func() float64 { return float64(n.budgets.Tops().Over) })
 	n.metrics.Queues(n.waiting.Depths)
 	n.metrics.Levels(n.viewNow)
+	n.metrics.Gauge("quorlease_voters", "Members that vote.", func() float64 {
+		voters, _ := n.roster.Count()
+		return float64(voters)
+	})
+	n.metrics.Gauge("quorlease_learners", "Members that do not vote.", func() float64 {
+		_, learners := n.roster.Count()
+		return float64(learners)
+	})
 	n.metrics.Gauge("quorlease_follower_lag_entries",
 		"At the leader, how many entries the slowest member that answers is behind.", n.lag)
 	n.metrics.Counter("quorlease_peers_refused_total",
@@ -99,8 +104,8 @@ func (n *Node) lag() float64 {
 		return 0
 	}
 	var most uint64
-	for _, s := range n.configuration().Servers {
-		if m, ok := n.prober.Member(string(s.ID)); ok && m.Answers {
+	for _, member := range n.roster.Applied() {
+		if m, ok := n.prober.Member(member.RaftID); ok && m.Answers {
 			most = max(most, m.Lag)
 		}
 	}

@@ -88,9 +88,9 @@ func (n *Node) noteClose(err error) {
 //     whose disk may hang.
 func (n *Node) release() {
 	n.door.Close(ErrClosed)
-	if n.raft != nil && n.Err() == nil {
+	if n.changer != nil && n.Err() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTransferMax)
-		n.handOver(ctx)
+		n.changer.Leave(ctx)
 		cancel()
 	}
 	close(n.closing)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hashicorp/raft"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/clustertest"
@@ -221,70 +219,4 @@ func TestCatchUpBySnapshot(t *testing.T) {
 		c.Restart(away)
 		c.RequireSameState()
 	})
-}
-
-// A member that was removed stops, and says so; it does not come back with the
-// same data directory (R33).
-func TestR33RemovedNodeStops(t *testing.T) {
-	t.Parallel()
-	for _, leads := range []bool{false, true} {
-		t.Run(fmt.Sprintf("leader_%t", leads), func(t *testing.T) {
-			t.Parallel()
-			c := clustertest.New(t, 3, clustertest.Options{})
-			leader := c.Leader()
-			gone := c.Followers()[0]
-			if leads {
-				gone = leader
-			}
-			id := ""
-			for _, node := range c.Node(leader).Status().Nodes {
-				if node.Name == gone {
-					id = node.RaftID
-				}
-			}
-			if err := c.Node(leader).Raft().RemoveServer(raft.ServerID(id), 0, time.Second).Error(); err != nil {
-				t.Fatal(err)
-			}
-			n := c.Node(gone)
-			select {
-			case <-n.Done():
-			case <-time.After(20 * time.Second):
-				t.Fatal("the removed node goes on")
-			}
-			if !errors.Is(n.Err(), cluster.ErrRemoved) {
-				t.Fatalf("got %v, want %v", n.Err(), cluster.ErrRemoved)
-			}
-			if _, err := cluster.Open(t.Context(), c.Config(gone)); !errors.Is(err, cluster.ErrRemoved) {
-				t.Fatalf("started again: %v, want %v", err, cluster.ErrRemoved)
-			}
-		})
-	}
-}
-
-// A member that is away while it is removed has no way to hear of it from raft.
-func TestR33RemovedWhileAwayStops(t *testing.T) {
-	t.Parallel()
-	c := clustertest.New(t, 3, clustertest.Options{})
-	leader := c.Leader()
-	gone := c.Followers()[0]
-	id := ""
-	for _, node := range c.Node(leader).Status().Nodes {
-		if node.Name == gone {
-			id = node.RaftID
-		}
-	}
-	c.Crash(gone)
-	if err := c.Node(leader).Raft().RemoveServer(raft.ServerID(id), 0, 5*time.Second).Error(); err != nil {
-		t.Fatal(err)
-	}
-	c.Restart(gone)
-	n := c.Node(gone)
-	select {
-	case <-n.Done():
-	case <-time.After(30 * time.Second):
-		t.Fatal("the removed node goes on")
-	}
-	if !errors.Is(n.Err(), cluster.ErrRemoved) {
-		t.Fatalf("got %v, want %v", n.Err(), cluster.ErrRemoved)
-	}
 }

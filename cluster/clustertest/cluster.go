@@ -37,9 +37,13 @@ type Cluster struct {
 	// Board connects the nodes.
 	Board *Board
 	names []string
-	dir   string
-	peers map[string]string
-	nodes map[string]*cluster.Node
+	// founders is how many of the names have formed the cluster.
+	founders int
+	dir      string
+	peers    map[string]string
+	nodes    map[string]*cluster.Node
+	// wiped have lost what they had when the cluster formed.
+	wiped map[string]bool
 }
 
 // New starts count nodes, named a, b, c and so on, and waits until they have
@@ -48,7 +52,7 @@ func New(tb testing.TB, count int, options Options) *Cluster {
 	tb.Helper()
 	c := &Cluster{
 		tb: tb, options: options, Board: NewBoard(options.InMemory), dir: tb.TempDir(),
-		peers: make(map[string]string), nodes: make(map[string]*cluster.Node),
+		peers: make(map[string]string), nodes: make(map[string]*cluster.Node), wiped: make(map[string]bool),
 	}
 	tb.Cleanup(c.Close)
 	for i := range count {
@@ -56,6 +60,7 @@ func New(tb testing.TB, count int, options Options) *Cluster {
 		c.names = append(c.names, name)
 		c.peers[name] = c.address(name)
 	}
+	c.founders = count
 	for _, name := range c.names {
 		c.Restart(name)
 	}
@@ -105,7 +110,11 @@ func (c *Cluster) Config(name string) cluster.Config {
 	config := cluster.DefaultConfig()
 	config.ID, config.DataDir, config.Peer = name, c.Dir(name), c.peers[name]
 	config.AdvertiseGRPC, config.AdvertiseHTTP, config.Version = name+":grpc", name+":http", "test"
-	config.BootstrapExpect = len(c.names)
+	if slices.Index(c.names, name) < c.founders && !c.wiped[name] {
+		config.BootstrapExpect = c.founders
+	} else {
+		config.Learner = true
+	}
 	for _, other := range c.names {
 		if other != name {
 			config.Join = append(config.Join, c.peers[other])

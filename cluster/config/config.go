@@ -43,6 +43,8 @@ type Config struct {
 	// BootstrapExpect is how many empty nodes form the cluster. 0: this node
 	// forms none. 1: it forms one alone.
 	BootstrapExpect int
+	// Learner: this node forms no cluster and waits until an operator adds it to one.
+	Learner bool
 	// Join lists peer addresses to form with, or to find the cluster by.
 	Join []string
 
@@ -153,6 +155,12 @@ func (c *Config) Validate() error {
 	}
 	if c.BootstrapExpect > 1 && len(c.Join) == 0 {
 		bad("--bootstrap-expect %d needs --join with the peer addresses of the others", c.BootstrapExpect)
+	}
+	if c.Learner && c.BootstrapExpect > 0 {
+		bad("--learner joins a cluster that exists, --bootstrap-expect %d forms one: name one of them", c.BootstrapExpect)
+	}
+	if c.Learner && len(c.Join) == 0 {
+		bad("--learner needs --join with the peer addresses of some members")
 	}
 	if c.RaftMultiplier < 1 || c.RaftMultiplier > multiplierMax {
 		bad("--raft-multiplier %d: must be 1 to %d", c.RaftMultiplier, multiplierMax)

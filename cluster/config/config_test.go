@@ -37,6 +37,11 @@ func TestValidate(t *testing.T) {
 		{"expect nobody", func(c *Config) { c.BootstrapExpect = -1 }, []string{"--bootstrap-expect", "-1", "0", "9"}},
 		{"expect a crowd", func(c *Config) { c.BootstrapExpect = 10 }, []string{"--bootstrap-expect", "10", "9"}},
 		{"expect without join", func(c *Config) { c.BootstrapExpect = 3 }, []string{"--bootstrap-expect", "--join"}},
+		{"learner alone", func(c *Config) { c.Learner = true }, []string{"--learner", "--join"}},
+		{
+			"learner and founder", func(c *Config) { c.Learner, c.BootstrapExpect, c.Join = true, 3, []string{"h:1"} },
+			[]string{"--learner", "--bootstrap-expect 3"},
+		},
 		{"multiplier 0", func(c *Config) { c.RaftMultiplier = 0 }, []string{"--raft-multiplier", "0", "1", "20"}},
 		{"multiplier 21", func(c *Config) { c.RaftMultiplier = 21 }, []string{"--raft-multiplier", "21", "20"}},
 		{"no pending", func(c *Config) { c.MaxPending = 0 }, []string{"MaxPending", "0"}},

@@ -50,6 +50,8 @@ type self struct {
 	hasState bool
 	// expect is --bootstrap-expect, 0 where it was not given.
 	expect int
+	// learner is --learner.
+	learner bool
 }
 
 // decide says what to do after a round of questions that seen answered, this
@@ -135,8 +137,13 @@ func decideFormed(me self, seen []*peerv1.PeerInfo) (d decision, ok bool) {
 			return refusing("%s is a member of cluster %s with another data directory; remove it first",
 				name, p.GetClusterId()), true
 		}
-		return refusing("cluster %s exists at %s (%s) and %s is not a member of it; add it first",
-			p.GetClusterId(), p.GetName(), p.GetPeer(), name), true
+		if me.learner {
+			return waiting("cluster %s at %s (%s) has yet to add this node: quorlease cluster add %s %s",
+				p.GetClusterId(), p.GetName(), p.GetPeer(), name, me.peer), true
+		}
+		return refusing("cluster %s exists at %s (%s) and %s is not a member of it; add it first: "+
+			"start it with --learner instead of --bootstrap-expect, and then quorlease cluster add %s %s",
+			p.GetClusterId(), p.GetName(), p.GetPeer(), name, name, me.peer), true
 	}
 	return d, ok
 }

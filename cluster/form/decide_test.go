@@ -64,6 +64,12 @@ func empty(id string) self {
 	}
 }
 
+func joins(id string) self {
+	s := alone(empty(id), 0)
+	s.learner = true
+	return s
+}
+
 func has(id, clusterID string, members []identity.Member) self {
 	s := empty(id)
 	s.record.ClusterID, s.record.Members = clusterID, members
@@ -135,6 +141,22 @@ var decisions = []struct {
 		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3)), peer(n3, formed(clusterX, n1, n2, n3))},
 		refuse, "n2 is a member of cluster " + clusterX + " with another data directory; remove it first",
 	},
+	{
+		"a_learner_waits_to_be_added", joins(n4),
+		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3))},
+		wait, "quorlease cluster add n4 n4:7201",
+	},
+	{
+		"a_learner_that_was_added", joins(n4),
+		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3, n4))},
+		adopt, "",
+	},
+	{
+		"R37_a_learner_under_a_known_name", joins("n2.99999999"),
+		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3))},
+		refuse, "remove it first",
+	},
+	{"R36_a_learner_forms_nothing", joins(n1), []*peerv1.PeerInfo{peer(n2), peer(n3)}, wait, "no cluster answers"},
 	{
 		"a_member_without_its_configuration_is_no_witness", empty(n4),
 		[]*peerv1.PeerInfo{peer(n1, formed(clusterX)), peer(n2, formed(clusterX, n1, n2, n4))},

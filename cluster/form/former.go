@@ -35,6 +35,8 @@ type Config struct {
 	HasState func() bool
 	// Expect is how many nodes form the cluster, 0 where this node only joins.
 	Expect int
+	// Learner: this node forms nothing and waits until it is added to a cluster.
+	Learner bool
 	// Join are the peer addresses to ask, this node's own among them or not.
 	Join []string
 	// Probe asks one address who is there. Required where Join is not empty.
@@ -129,7 +131,7 @@ func (f *Former) Run(ctx context.Context) (Outcome, error) {
 func (f *Former) round(ctx context.Context) (o Outcome, done bool, err error) {
 	me := self{
 		record: f.config.Identity.Record(), peer: f.config.Peer,
-		hasState: f.config.HasState(), expect: f.config.Expect,
+		hasState: f.config.HasState(), expect: f.config.Expect, learner: f.config.Learner,
 	}
 	var seen []*peerv1.PeerInfo
 	if !me.hasState {

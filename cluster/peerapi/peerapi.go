@@ -25,6 +25,8 @@ type Config struct {
 	Queues func(limit, key string) []queue.ClassState
 	// Usage is what this node's answers granted and denied.
 	Usage func(context.Context, *peerv1.UsageRequest) (*peerv1.UsageResponse, error)
+	// Change makes one step of a change of the members, if this node leads.
+	Change func(context.Context, *peerv1.ChangeRequest) *peerv1.ChangeResponse
 	// Heard takes note of a member that asks who is there, Self is the answer.
 	Heard func(*peerv1.PeerInfo)
 	Self  func() *peerv1.PeerInfo
@@ -90,6 +92,14 @@ func (s *Server) Usage(ctx context.Context, request *peerv1.UsageRequest) (*peer
 		return nil, err
 	}
 	return s.config.Usage(ctx, request)
+}
+
+// Change makes one step of a change of the members, if this node leads.
+func (s *Server) Change(ctx context.Context, request *peerv1.ChangeRequest) (*peerv1.ChangeResponse, error) {
+	if err := s.checkMember(ctx); err != nil {
+		return nil, err
+	}
+	return s.config.Change(ctx, request), nil
 }
 
 // Probe answers a peer that asks who is there. Only a member is heard, and only of

@@ -96,8 +96,12 @@ func (p *Prober) answered(info *peerv1.PeerInfo, reference uint64) {
 	now := p.config.Now()
 	p.mu.Lock()
 	if m := p.memberLocked(now, info.GetRaftId()); m != nil {
+		broken := !p.answersLocked(now, m)
 		m.info, m.heard, m.answered, m.hasAnswered = info, now, now, true
 		m.lag = lagOf(reference, info.GetAppliedIndex())
+		if near := m.lag < lagMost; !near || broken || !m.steady {
+			m.steady, m.steadySince = near, now
+		}
 	}
 	p.mu.Unlock()
 	select {

@@ -101,6 +101,9 @@ type Member struct {
 	Answers bool
 	// Lag is how many entries it was behind the leader at its last answer.
 	Lag uint64
+	// Steady is for how long it has answered, and been fewer than 250 entries behind,
+	// without a break: 0 where it does not now.
+	Steady time.Duration
 }
 
 // membersMost bounds what is kept: members come and go.
@@ -115,6 +118,10 @@ type member struct {
 	hasAnswered     bool
 	lag             uint64
 	behind          lagging
+	// steady: at every answer since steadySince it was near the leader, and none was
+	// missing.
+	steady      bool
+	steadySince time.Duration
 }
 
 // Prober asks and keeps the answers. It is safe for concurrent use.
@@ -199,7 +206,11 @@ func (p *Prober) Member(raftID string) (m Member, ok bool) {
 	if known == nil {
 		return Member{}, false
 	}
-	return Member{Said: known.info, Answers: p.answersLocked(now, known), Lag: known.lag}, true
+	m = Member{Said: known.info, Answers: p.answersLocked(now, known), Lag: known.lag}
+	if m.Answers && known.steady {
+		m.Steady = now - known.steadySince
+	}
+	return m, true
 }
 
 // Wall is what a peer's wall clock shows now, in Unix nanoseconds, by what it said

@@ -154,7 +154,7 @@ func outerRules() []ImportRule {
 		},
 		{
 			Name: "raft", Of: []string{"..."}, Tests: true,
-			Except: []string{"cluster", "cluster/clustertest", "cluster/disk"},
+			Except: []string{"cluster", "cluster/clustertest", "cluster/disk", "cluster/roster"},
 			Never: []string{
 				"github.com/hashicorp/raft/...", "github.com/hashicorp/raft-boltdb/...", "go.etcd.io/bbolt/...",
 			},
