@@ -6,6 +6,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/shares"
 )
 
 // advance moves authority time to max(previous, stamp): an entry that was
@@ -14,6 +15,9 @@ import (
 // stop the clock for ever.
 func (m *Machine) advance(entry *logv1.Entry) {
 	if stamp := bucket.Instant(entry.GetStamp()); stamp > m.state.Now && stamp <= check.LastInstant {
+		if stamp-m.state.Now > shares.Silence {
+			m.state.Withhold(shares.Outage{From: m.state.Now, To: stamp})
+		}
 		m.state.Now = stamp
 	}
 	m.state.Wall = max(m.state.Wall, entry.GetWall())

@@ -27,6 +27,8 @@ func (m *Machine) applyOne(op *logv1.Operation) *logv1.Result {
 		result, refused = m.applyReportRetries(kind.ReportRetries)
 	case *logv1.Operation_ReportAdmitted:
 		result, refused = m.admitted.Apply(kind.ReportAdmitted)
+	case *logv1.Operation_ReportShares:
+		result, refused = m.state.Shares.Apply(m.state.Now, kind.ReportShares, m.Limit)
 	case *logv1.Operation_Feedback:
 		result, refused = m.feedback.Apply(kind.Feedback)
 	case *logv1.Operation_RollWindow:

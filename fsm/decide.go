@@ -6,6 +6,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/feedback"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -18,8 +19,10 @@ type target struct {
 	key *state.Key
 	// counts is what the limit counts for the key now.
 	counts *lineage.Variant
-	// control is what feedback did to the key, nil for nothing.
+	// control is what feedback did to the key, nil for nothing, passage how its time goes
+	// by.
 	control *record.Control
+	passage shares.Passage
 	// takes says that some charge of the key takes something.
 	takes bool
 	// held is everything at the version now, where the key has still to pass
@@ -41,6 +44,7 @@ func (p *plan) target(m *Machine, lim *state.Limit, name string) int32 {
 func (m *Machine) targetOf(lim *state.Limit, name string, key *state.Key) target {
 	return target{
 		lim: lim, name: name, key: key, counts: lim.Now().For(name), control: m.state.ControlOf(key),
+		passage: m.state.Passage(lim, key),
 	}
 }
 
@@ -139,7 +143,9 @@ func (t *target) freedIn(now bucket.Instant, used, n, keep, most int64) int64 {
 // bucket is a copy of the bucket of a dimension, at the version now and at now.
 func (t *target) bucket(dimension int, now bucket.Instant) bucket.Bucket {
 	b := t.carried(dimension)
-	state.Refill(&b, t.counts.Dimensions[dimension].Shape, t.control, now)
+	passage := t.passage
+	passage.Now = now
+	passage.Bring(&b, t.counts.Dimensions[dimension].Shape, 0)
 	return b
 }
 

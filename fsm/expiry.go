@@ -34,6 +34,7 @@ func (m *Machine) sweep() {
 	m.sweepLimits()
 	m.state.ForgetSilent(sweepMost)
 	m.state.ForgetReports(sweepMost)
+	m.state.Shares.Forget(m.state.Now, sweepMost)
 }
 
 func (m *Machine) sweepLimits() {

@@ -105,6 +105,8 @@ type Counts struct {
 	Sessions int
 	// Reports are those of what clients admitted by themselves.
 	Reports int
+	// Shares are sessions that were promised a share of a limit, once for each.
+	Shares int
 	// Controlled are keys that feedback has paused, slowed or blocked, Blocked those
 	// that stay closed until a person clears them.
 	Controlled, Blocked int
@@ -115,7 +117,7 @@ func (m *Machine) Counts() Counts {
 	return Counts{
 		Keys: m.state.Keys(), Leases: m.state.Leases(), OpenLeases: m.state.OpenLeases(),
 		Limits: m.state.Limits(), Clients: m.state.Clients(), Reports: m.state.Reports(), Sessions: m.state.Sessions(),
-		Controlled: m.state.Controlled(), Blocked: m.state.Blocked(),
+		Shares: m.state.Shares.Len(), Controlled: m.state.Controlled(), Blocked: m.state.Blocked(),
 	}
 }
 

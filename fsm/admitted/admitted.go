@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/check"
@@ -13,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/quota"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refuse"
+	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -114,8 +116,9 @@ func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Book
 	if lim == nil {
 		return &logv1.Booking{Gone: true}
 	}
-	extra := tokens - b.state.Reported(id)
-	if extra <= 0 {
+	next := record.Report{ID: id, Client: client, Tokens: max(tokens, b.state.Reported(id)), Settled: b.earned(id)}
+	extra, left := next.Tokens-b.state.Reported(id), next.Settled-b.settled(id, lim, dimension)
+	if extra <= 0 && left <= 0 {
 		return &logv1.Booking{}
 	}
 	booking := &logv1.Booking{Tokens: extra}
@@ -132,12 +135,12 @@ func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Book
 		k = b.state.ChangeKey(lim, k)
 		one, shape := &k.Held(dimension).Bucket, lim.Now().For(id.Key).Dimensions[dimension].Shape
 		one.Advance(shape, b.state.Now)
-		owed := one.Debt(shape, class)
-		booking.WrittenOff = one.Excess(shape, class, extra)
-		booking.Debt = min(one.Debt(shape, class)-owed, extra-booking.GetWrittenOff())
+		owed, beyond := one.Debt(shape, class), b.settle(lim, k, dimension, extra, left)
+		booking.WrittenOff = one.Excess(shape, class, beyond)
+		booking.Debt = min(one.Debt(shape, class)-owed, beyond-booking.GetWrittenOff())
 		quota.Warn(b.effects, lim, k, dimension, client)
 	}
-	b.state.SetReported(id, client, tokens)
+	b.state.SetReported(next)
 	if beyond := booking.GetWrittenOff(); beyond > 0 {
 		b.effects.Add(effect.Effect{
 			Kind: effect.DebtWrittenOff, Limit: id.Limit, Key: id.Key, Dimension: id.Dimension, Client: client,
@@ -146,4 +149,38 @@ func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Book
 		})
 	}
 	return booking
+}
+
+// earned is what outages left to a session of a limit, in nanoseconds of its whole rate.
+func (b *Book) earned(id record.ReportID) int64 {
+	return b.state.Shares.Earned(shares.ID{Limit: id.Limit, Session: id.Session, Owner: id.Owner})
+}
+
+// settled is how much of that a session has accounted for at a bucket, in whichever
+// class: the share is one for all of them.
+func (b *Book) settled(id record.ReportID, lim *state.Limit, dimension int) int64 {
+	settled := b.state.Settled(id)
+	if dimension < 0 {
+		return settled
+	}
+	for _, class := range lim.Now().Dimensions[dimension].Classes {
+		id.Class = class.GetName()
+		settled = max(settled, b.state.Settled(id))
+	}
+	id.Class = ""
+	return max(settled, b.state.Settled(id))
+}
+
+// settle accounts for what outages left to a session, left nanoseconds of the whole rate,
+// of which it used extra tokens. That much was withheld, as spent; what was not goes back.
+// It returns what the session used beyond it, which nobody has paid for.
+func (b *Book) settle(lim *state.Limit, k *state.Key, dimension int, extra, left int64) (beyond int64) {
+	shape := lim.Now().For(k.Name).Dimensions[dimension].Shape
+	share := shape.TokensIn(time.Duration(left))
+	back := min(share-min(extra, share), k.Withheld(dimension))
+	if back > 0 {
+		k.Held(dimension).Bucket.Raise(shape, back)
+		k.SetWithheld(dimension, k.Withheld(dimension)-back)
+	}
+	return extra - min(extra, share)
 }

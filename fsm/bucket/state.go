@@ -26,6 +26,9 @@ func (b *Bucket) Level(s *Shape) int64 { return (b.free + b.reserved()) / s.unit
 // ClassLevel is the tokens in the class's own sub-bucket, rounded down.
 func (b *Bucket) ClassLevel(s *Shape, class int) int64 { return b.sub(class).level / s.unit }
 
+// Room is how many more tokens fit, rounded down.
+func (b *Bucket) Room(s *Shape) int64 { return max(0, s.full-b.free-b.reserved()) / s.unit }
+
 // Available is the tokens that the class could take now, rounded down: none
 // while it is in debt.
 func (b *Bucket) Available(s *Shape, class int) int64 {

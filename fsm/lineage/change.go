@@ -36,7 +36,7 @@ func (c *change) begin(shapes []*bucket.Shape, number uint32) uint32 {
 
 func (c *change) dimension(spec *logv1.Dimension, shape *bucket.Shape) Dimension {
 	return Dimension{
-		Kind: c.limit.GetKind(), Spec: spec, Classes: c.limit.GetClasses(), Target: c.limit.GetTarget(), Shape: shape,
+		Kind: c.limit.GetKind(), Spec: spec, Classes: c.limit.GetClasses(), Target: HandedOut(c.limit), Shape: shape,
 	}
 }
 

@@ -56,6 +56,11 @@ func check(limit *logv1.Limit) error {
 		return bad("on_quorum_loss", "%d: is no mode", limit.GetOnQuorumLoss())
 	case limit.GetFallbackShare() < 0 || limit.GetFallbackShare() > bucket.Whole:
 		return bad("fallback_share", "%d: must be from 0 to %d", limit.GetFallbackShare(), bucket.Whole)
+	case limit.GetShareReserve() < 0 || limit.GetShareReserve() > 0 &&
+		(limit.GetOnQuorumLoss() != logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE || limit.GetKind() != logv1.Kind_KIND_RATE ||
+			limit.GetShareReserve() > bucket.Whole || HandedOut(limit) < 1):
+		return bad("share_reserve", "%d: must be 0, or less than %d of a rate that is shared while nobody answers, and "+
+			"leave a hundredth of a percent", limit.GetShareReserve(), bucket.Whole)
 	}
 	for _, part := range []func(*logv1.Limit) error{
 		checkClasses, checkKind, checkPace, checkAttributes, checkOverrides, checkQueue, checkRest,

@@ -102,6 +102,7 @@ const (
 	tagEscrow
 	tagStarts
 	tagEnds
+	tagShareReserve
 )
 
 // digestModel adds what a limit may have beside a rate.
@@ -134,6 +135,7 @@ func digestModel(sum *digest.Sum, limit *logv1.Limit) {
 		sum.Text(s.GetVerifiedAt())
 	}
 	digestNumber(sum, tagEscrow, limit.GetEscrow())
+	digestNumber(sum, tagShareReserve, limit.GetShareReserve())
 }
 
 // digestNumber adds a number that is not 0.

@@ -9,6 +9,12 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
+// HandedOut is what of a limit's rate the authority hands out itself, in hundredths of a
+// percent: what target leaves, less what is held back for clients that are cut off.
+func HandedOut(limit *logv1.Limit) int64 {
+	return limit.GetTarget() * (bucket.Whole - limit.GetShareReserve()) / bucket.Whole
+}
+
 // Rate is a dimension's rate after target with the smallest whole numbers that
 // say it: amount tokens an interval. It is rounded down where they don't fit.
 func Rate(spec *logv1.Dimension, target int64) (amount int64, interval time.Duration) {

@@ -72,7 +72,7 @@ func shapesOf(dimensions []*logv1.Dimension, limit *logv1.Limit, path string) ([
 		if open := spec.GetMaxOpen(); open < 0 || open > bucket.MaxTokens {
 			return nil, bad(field+".max_open", "%d: must be from 0 to %d", open, int64(bucket.MaxTokens))
 		}
-		shape, err := shapeOf(spec, limit.GetClasses(), limit.GetTarget())
+		shape, err := shapeOf(spec, limit.GetClasses(), HandedOut(limit))
 		if err != nil {
 			return nil, &FieldError{Field: field + "." + err.Field, Problem: err.Problem}
 		}

@@ -35,6 +35,9 @@ type Report struct {
 	Client string
 	// Tokens is the highest count so far; all of it is booked.
 	Tokens int64
+	// Settled is how much of what outages left to the session is accounted for, in
+	// nanoseconds of the whole rate.
+	Settled int64
 	// At is when it last grew.
 	At, ForgetAt bucket.Instant
 }
@@ -61,5 +64,8 @@ func (r *Report) Sum() uint64 {
 	sum.Int(r.Tokens)
 	sum.Int(int64(r.At))
 	sum.Int(int64(r.ForgetAt))
+	if r.Settled != 0 {
+		sum.Int(r.Settled)
+	}
 	return sum.Value()
 }

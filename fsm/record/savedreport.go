@@ -11,6 +11,7 @@ import (
 func (r *Report) Save() *logv1.SnapshotReport {
 	return &logv1.SnapshotReport{
 		Session: r.ID.Session[:], Owner: r.ID.Owner, Client: r.Client, At: int64(r.At), ForgetAt: int64(r.ForgetAt),
+		Settled: r.Settled,
 		Count: &logv1.AdmittedCount{
 			Limit: r.ID.Limit, Key: r.ID.Key, Dimension: r.ID.Dimension, Class: r.ID.Class, Tokens: r.Tokens,
 		},
@@ -34,7 +35,7 @@ func LoadReport(saved *logv1.SnapshotReport, now bucket.Instant) (Report, error)
 		}
 	}
 	at, forget := bucket.Instant(saved.GetAt()), bucket.Instant(saved.GetForgetAt())
-	if at < 0 || at > now || forget < at || forget > check.LastInstant+ReportLife {
+	if settled := saved.GetSettled(); settled < 0 || settled > int64(now) || at < 0 || at > now || forget < at || forget > check.LastInstant+ReportLife {
 		return Report{}, frames.Corrupt("report of session %x: made at %d, to be forgotten at %d, now is %d",
 			saved.GetSession(), at, forget, now)
 	}
@@ -44,6 +45,6 @@ func LoadReport(saved *logv1.SnapshotReport, now bucket.Instant) (Report, error)
 			Limit: count.GetLimit(), Key: count.GetKey(),
 			Dimension: count.GetDimension(), Class: count.GetClass(),
 		},
-		Client: saved.GetClient(), Tokens: count.GetTokens(), At: at, ForgetAt: forget,
+		Client: saved.GetClient(), Tokens: count.GetTokens(), Settled: saved.GetSettled(), At: at, ForgetAt: forget,
 	}, nil
 }

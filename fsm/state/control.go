@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/record"
@@ -125,29 +124,6 @@ func (s *State) ForgetControls(most int) {
 		lim := s.limitsByID[c.ID.Limit]
 		s.DropControl(lim, s.FindKey(lim.ID, c.ID.Key))
 	}
-}
-
-// live takes the buckets of a key that feedback controls up to now, by its own time.
-// All others are taken along by those who ask for them.
-func (s *State) live(lim *Limit, k *Key) {
-	c := s.ControlOf(k)
-	if c == nil {
-		return
-	}
-	v := lim.Now().For(k.Name)
-	for i := range v.Dimensions {
-		b := &k.Held(i).Bucket
-		b.AdvanceBy(v.Dimensions[i].Shape, s.Now, c.Pace.Effective(b.Last(), s.Now))
-	}
-}
-
-// Refill takes a copy of a bucket of a key up to now, by the key's own time.
-func Refill(b *bucket.Bucket, shape *bucket.Shape, c *record.Control, now bucket.Instant) {
-	if c == nil {
-		b.Advance(shape, now)
-		return
-	}
-	b.AdvanceBy(shape, now, c.Pace.Effective(b.Last(), now))
 }
 
 func (r *restoring) addControl(saved *logv1.SnapshotControl) error {

@@ -169,7 +169,13 @@ func (s *State) AddKey(lim *Limit, name string) *Key { return s.insertKey(lim, s
 
 func (s *State) newKey(lim *Limit, name string) *Key {
 	k := &Key{Name: name, LimitID: lim.ID, Passed: lim.Now().Number}
-	k.hold(lim.Now().For(name).Fresh(s.Now))
+	v, p := lim.Now().For(name), s.Passage(lim, nil)
+	held := make([]lineage.Held, len(v.Dimensions))
+	for i := range held {
+		held[i].Bucket = v.Dimensions[i].Pristine.Clone()
+		p.Bring(&held[i].Bucket, v.Dimensions[i].Shape, 0)
+	}
+	k.hold(held)
 	return k
 }
 
@@ -187,6 +193,7 @@ func (s *State) ChangeKey(lim *Limit, k *Key) *Key {
 	k = s.touchKey(lim, k)
 	if now := lim.Now().Number; k.Passed != now {
 		k.hold(lim.Pass(k.Name, k.All(lim.At(k.Passed)), k.Passed))
+		k.forfeit()
 		lim.pass(k.Passed, -1)
 		lim.pass(now, 1)
 		k.Passed = now

@@ -130,6 +130,9 @@ func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
 			s.ChangeKey(lim, s.FindKey(lim.ID, c.ID.Key))
 		}
 	}
+	if s.changes(lim, next) {
+		s.outlive(lim)
+	}
 	s.sum -= lim.digest
 	lim.Lineage, lim.counted = next, nil
 	lim.digest = sumLineage(next)

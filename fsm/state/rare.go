@@ -1,9 +1,12 @@
 package state
 
 import (
+	"fmt"
 	"slices"
 
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
 	"github.com/quorlease/quorlease/fsm/lineage"
 )
@@ -15,13 +18,15 @@ type rare struct {
 	// warned are the parts of quotas of which was warned, each with the number of its
 	// dimension before it. In a new window the dimensions have other numbers.
 	warned []uint64
+	// withheld is what outages withheld of each bucket, see Withheld. nil: nothing.
+	withheld []int64
 }
 
 func (r *rare) clone() *rare {
 	if r == nil {
 		return nil
 	}
-	return &rare{maker: r.maker, warned: slices.Clone(r.warned)}
+	return &rare{maker: r.maker, warned: slices.Clone(r.warned), withheld: slices.Clone(r.withheld)}
 }
 
 func (r *rare) digest(sum *digest.Sum) {
@@ -32,11 +37,47 @@ func (r *rare) digest(sum *digest.Sum) {
 	for _, one := range r.warned {
 		sum.Word(one)
 	}
+	if r.withheld == nil {
+		return
+	}
+	sum.Word(tagWithheld)
+	for _, one := range r.withheld {
+		sum.Int(one)
+	}
+}
+
+// loadRare takes back what a snapshot has of it, and nil for nothing.
+func loadRare(saved *logv1.SnapshotKey) (*rare, error) {
+	r := &rare{maker: saved.GetClient(), warned: saved.GetWarned(), withheld: saved.GetWithheld()}
+	if err := check.Text("client", r.maker, 0, check.MaxText); err != nil {
+		return nil, err
+	}
+	if n := len(r.warned); n > maxWarned || !slices.IsSorted(r.warned) {
+		return nil, fmt.Errorf("%d warnings, at most %d in order", n, maxWarned)
+	}
+	if n := len(r.withheld); n > 0 && (n != len(saved.GetBuckets()) || slices.Min(r.withheld) < 0) {
+		return nil, fmt.Errorf("%v is withheld of %d buckets", r.withheld, len(saved.GetBuckets()))
+	}
+	return r.tidied(), nil
+}
+
+// tidied is nil where there is nothing.
+func (r *rare) tidied() *rare {
+	if !slices.ContainsFunc(r.withheld, func(one int64) bool { return one != 0 }) {
+		r.withheld = nil
+	}
+	if r.maker == "" && len(r.warned) == 0 && r.withheld == nil {
+		return nil
+	}
+	return r
 }
 
 // maxWarned bounds what Restore takes: the sixteen parts at which a limit warns, of each
 // dimension that it has or remembers.
 const maxWarned = 1024
+
+// tagWithheld is above any warning: never change it.
+const tagWithheld = 1 << 63
 
 // maxPart is above any part, in hundredths of a percent.
 const maxPart = 1 << 16

@@ -41,20 +41,32 @@ func (s *State) Reported(id record.ReportID) int64 {
 	return r.Tokens
 }
 
+// Settled is how much of what outages left to a session it has accounted for at a bucket,
+// see shares.Book.Earned.
+func (s *State) Settled(id record.ReportID) int64 {
+	r := s.reports.Find(id)
+	if r == nil || s.Now >= r.ForgetAt {
+		return 0
+	}
+	return r.Settled
+}
+
 // Remembers says whether a count of the session takes no more room than it has.
 func (s *State) Remembers(id record.ReportID) bool { return s.reports.Find(id) != nil }
 
-// SetReported raises a session's count. The caller sees to it that there are at
-// most MaxReports.
-func (s *State) SetReported(id record.ReportID, client string, tokens int64) {
+// SetReported raises a session's counts, but for At and ForgetAt. The caller sees to it
+// that there are at most MaxReports.
+func (s *State) SetReported(one record.Report) {
+	id := one.ID
 	r := s.reports.Find(id)
 	if r == nil {
-		r = &Report{Report: record.Report{ID: id}}
+		r = &Report{Report: one}
 		s.reports.Insert(r)
 		s.dueReports.Set(r, int64(s.Now+record.ReportLife))
 	}
 	r = s.touchReport(r)
-	r.Client, r.Tokens, r.At, r.ForgetAt = client, tokens, s.Now, s.Now+record.ReportLife
+	r.Report = one
+	r.At, r.ForgetAt = s.Now, s.Now+record.ReportLife
 	s.dueReports.Set(r, int64(r.ForgetAt))
 }
 

@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 	"io"
-	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -82,6 +81,7 @@ const (
 	rankClient
 	rankReport
 	rankControl
+	rankShare
 	rankTrailer
 )
 
@@ -112,6 +112,8 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 		rank, add = rankReport, func() error { return r.addReport(kind.Report) }
 	case *logv1.SnapshotRecord_Control:
 		rank, add = rankControl, func() error { return r.addControl(kind.Control) }
+	case *logv1.SnapshotRecord_Share:
+		rank, add = rankShare, func() error { return r.Shares.Load(kind.Share, r.Now) }
 	case *logv1.SnapshotRecord_Trailer:
 		rank, add = rankTrailer, func() error { return r.addTrailer(kind.Trailer) }
 	default:
@@ -145,7 +147,7 @@ func (r *restoring) addHeader(h *logv1.SnapshotHeader) error {
 	r.ClusterID, r.Caps, r.Index = h.GetClusterId(), caps, h.GetIndex()
 	r.Now, r.Wall = bucket.Instant(h.GetNow()), h.GetWall()
 	r.Revision, r.nextLimit = h.GetRevision(), h.GetNextLimit()
-	return nil
+	return r.Shares.LoadOutages(h.GetOutages(), r.Now)
 }
 
 func (r *restoring) addLimit(saved *logv1.SnapshotLimit) error {
@@ -221,15 +223,9 @@ func (r *restoring) addKey(saved *logv1.SnapshotKey) error {
 			return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
 		}
 	}
-	if saved.GetClient() != "" || len(saved.GetWarned()) > 0 {
-		if err := check.Text("client", saved.GetClient(), 0, check.MaxText); err != nil {
-			return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
-		}
-		if n := len(saved.GetWarned()); n > maxWarned || !slices.IsSorted(saved.GetWarned()) {
-			return frames.Corrupt("key %q of limit %q: %d warnings, at most %d in order",
-				check.Clip(k.Name), lim.Name, n, maxWarned)
-		}
-		k.rare = &rare{maker: saved.GetClient(), warned: saved.GetWarned()}
+	var err error
+	if k.rare, err = loadRare(saved); err != nil {
+		return frames.Corrupt("key %q of limit %q: %v", check.Clip(k.Name), lim.Name, err)
 	}
 	r.insertKey(lim, k)
 	return nil

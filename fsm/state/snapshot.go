@@ -6,6 +6,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/lineage"
+	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/store"
 )
 
@@ -22,6 +23,7 @@ type Snapshot struct {
 	clients  store.Frozen[Client, *Client]
 	reports  store.Frozen[Report, *Report]
 	controls store.Frozen[Control, *Control]
+	shares   shares.Frozen
 }
 
 // Snapshot keeps the state as it is now, between entries. It copies lists of
@@ -31,6 +33,7 @@ func (s *State) Snapshot() *Snapshot {
 		header: &logv1.SnapshotHeader{
 			ClusterId: s.ClusterID, Caps: s.Caps, Now: int64(s.Now), Wall: s.Wall,
 			Revision: s.Revision, NextLimit: s.nextLimit, Hash: s.Hash(), Index: s.Index,
+			Outages: s.Shares.SaveOutages(),
 		},
 		lineages: make([]*lineage.Lineage, 0, len(s.limits)),
 		budgets:  s.budgets.list,
@@ -42,6 +45,7 @@ func (s *State) Snapshot() *Snapshot {
 		clients:  s.clients.Freeze(),
 		reports:  s.reports.Freeze(),
 		controls: s.controls.Freeze(),
+		shares:   s.Shares.Freeze(),
 	}
 	// The order of records of one kind means nothing.
 	for _, lim := range s.limits {
@@ -89,6 +93,9 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	for c := range s.controls.All() {
 		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Control{Control: c.Save()}})
 	}
+	for e := range s.shares.All() {
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Share{Share: e.Save()}})
+	}
 	trailer := &logv1.SnapshotTrailer{Records: out.Records}
 	out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})
 	return out.Close()
@@ -104,9 +111,9 @@ func (s *Snapshot) writeKeys(out *frames.Writer) {
 	record := &logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Key{Key: one}}
 	for k := range s.keys.All() {
 		one.Limit, one.Name, one.Passed = k.LimitID, k.Name, k.Passed
-		one.Client, one.Warned = "", nil
+		one.Client, one.Warned, one.Withheld = "", nil, nil
 		if k.rare != nil {
-			one.Client, one.Warned = k.rare.maker, k.rare.warned
+			one.Client, one.Warned, one.Withheld = k.rare.maker, k.rare.warned, k.rare.withheld
 		}
 		one.Buckets = one.Buckets[:0]
 		for i := range byID[k.LimitID].At(k.Passed).Dimensions {

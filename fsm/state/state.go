@@ -21,6 +21,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
 	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/store"
 )
 
@@ -54,6 +55,8 @@ type State struct {
 	reports  *store.Table[record.ReportID, Report, *Report]
 	// controls are what feedback did to keys.
 	controls *store.Table[record.ControlID, Control, *Control]
+	// Shares is what sessions were promised. It seals itself.
+	Shares *shares.Book
 
 	dueLimits   store.Queue[*Limit]
 	dueSessions store.Queue[*Session]
@@ -96,12 +99,13 @@ func New() *State {
 		clients:    store.NewTable[string, Client](clientShards),
 		reports:    store.NewTable[record.ReportID, Report](reportShards),
 		controls:   store.NewTable[record.ControlID, Control](controlShards),
+		Shares:     shares.New(),
 	}
 }
 
 // Hash is the state hash: the sum of the digests of all records. Call it between
 // entries only.
-func (s *State) Hash() uint64 { return s.sum + s.head() }
+func (s *State) Hash() uint64 { return s.sum + s.Shares.Digest() + s.head() }
 
 // head is the digest of what is no record.
 func (s *State) head() uint64 {
@@ -118,7 +122,7 @@ func (s *State) head() uint64 {
 // Recount is the state hash computed from every record anew. It is what Hash must
 // be, at the price of walking the state.
 func (s *State) Recount() uint64 {
-	sum := s.head()
+	sum := s.head() + s.Shares.Recount()
 	// A sum: the order of the maps and tables below does not matter.
 	for lim := range maps.Values(s.limits) {
 		sum += sumLineage(lim.Lineage)
