@@ -113,6 +113,10 @@ func TestNeverLimited(t *testing.T) {
 		if v := b.View(late); v.P95 < time.Second || v.P95 > 1250*time.Millisecond {
 			t.Errorf("p95 %v, want a second", v.P95)
 		}
+		// What is older than a minute is told no more.
+		if v := b.View(late.Add(90 * time.Second)); v.HasP95 {
+			t.Errorf("%v, and nothing was decided for a minute and a half", v.P95)
+		}
 	})
 }
 
