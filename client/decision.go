@@ -225,8 +225,12 @@ func chargesOf(list []*quorleasev1.Charge) []Charge {
 }
 
 func sourceOf(s quorleasev1.Source) Source {
-	if s == quorleasev1.Source_CONSENSUS {
+	switch s {
+	case quorleasev1.Source_CONSENSUS:
 		return Consensus
+	case quorleasev1.Source_ESCROW:
+		return Escrow
+	case quorleasev1.Source_SOURCE_UNSPECIFIED, quorleasev1.Source_LOCAL:
 	}
 	return Node
 }

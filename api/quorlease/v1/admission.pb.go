@@ -76,6 +76,9 @@ type Source int32
 
 const (
 	Source_SOURCE_UNSPECIFIED Source = 0
+	// The node that was asked, from tokens that an earlier log entry moved to it: no
+	// entry was made for this grant. Never of a denial.
+	Source_ESCROW Source = 1
 	// One committed log entry. A refusal by a retry budget is decided by the node
 	// that was asked, and has no source.
 	Source_CONSENSUS Source = 2
@@ -88,11 +91,13 @@ const (
 var (
 	Source_name = map[int32]string{
 		0: "SOURCE_UNSPECIFIED",
+		1: "ESCROW",
 		2: "CONSENSUS",
 		3: "LOCAL",
 	}
 	Source_value = map[string]int32{
 		"SOURCE_UNSPECIFIED": 0,
+		"ESCROW":             1,
 		"CONSENSUS":          2,
 		"LOCAL":              3,
 	}
@@ -3747,9 +3752,11 @@ const file_quorlease_v1_admission_proto_rawDesc = "" +
 	"\x14DECISION_UNSPECIFIED\x10\x00\x12\v\n" +
 	"\aGRANTED\x10\x01\x12\n" +
 	"\n" +
-	"\x06DENIED\x10\x02*:\n" +
+	"\x06DENIED\x10\x02*F\n" +
 	"\x06Source\x12\x16\n" +
-	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\x12SOURCE_UNSPECIFIED\x10\x00\x12\n" +
+	"\n" +
+	"\x06ESCROW\x10\x01\x12\r\n" +
 	"\tCONSENSUS\x10\x02\x12\t\n" +
 	"\x05LOCAL\x10\x03*\xee\x01\n" +
 	"\x06Reason\x12\x16\n" +

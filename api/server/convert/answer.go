@@ -78,11 +78,14 @@ func leaseID(op *logv1.Acquire) string {
 	return hex.EncodeToString(id[:])
 }
 
-// source says where it was decided. A retry budget is decided by the node that
+// source says where it was decided. Escrow is the node's own. A retry budget is decided by the node that
 // was asked, from its replica and its own counts: no entry, no source.
 func source(r *logv1.AcquireResult) quorleasev1.Source {
 	if retries.DecidedHere(r) {
 		return quorleasev1.Source_SOURCE_UNSPECIFIED
+	}
+	if r.GetEscrow() {
+		return quorleasev1.Source_ESCROW
 	}
 	return quorleasev1.Source_CONSENSUS
 }
