@@ -3,6 +3,7 @@ package usage
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -54,6 +55,9 @@ type Book struct {
 	changed bool
 	// closed are hours that are over and not written yet.
 	closed map[int64]hour
+	// partial are hours, of these, of which a file may have more: a clock that jumped has
+	// been there before.
+	partial map[int64]bool
 }
 
 // Open reads what there is of this hour and begins to count. Close releases it.
@@ -61,7 +65,10 @@ func Open(c Config) (*Book, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	b := &Book{config: c, files: files{dir: c.Dir}, stop: make(chan struct{}), closed: make(map[int64]hour)}
+	b := &Book{
+		config: c, files: files{dir: c.Dir}, stop: make(chan struct{}),
+		closed: make(map[int64]hour), partial: make(map[int64]bool),
+	}
 	if err := b.files.make(); err != nil {
 		return nil, err
 	}
@@ -92,27 +99,53 @@ func (b *Book) Decided(op *logv1.Acquire, team string, result *logv1.AcquireResu
 	b.changed = true
 }
 
-// turn begins the next hour. A clock that goes backwards counts for the hour that it
-// was in. The lock is held.
+// turn begins another hour. A clock that goes back by less than one counts for the hour
+// that it was in: it is about to come there again. The lock is held.
 func (b *Book) turn(now int64) {
-	if now <= b.at {
+	if now == b.at || now == b.at-1 {
 		return
 	}
 	if b.changed {
 		if len(b.closed) == closedMost {
 			b.lost.Add(1)
+			delete(b.partial, b.at)
 		} else {
 			b.closed[b.at] = b.book
 		}
 	}
-	b.at, b.book, b.changed = now, make(hour), false
+	waits := b.closed[now]
+	if b.at, b.book, b.changed = now, waits, waits != nil; waits == nil {
+		b.book, b.partial[now] = make(hour), true
+	}
+	delete(b.closed, now)
+}
+
+// complete reads what the files have of hours that were begun again.
+func (b *Book) complete() {
+	b.mu.Lock()
+	begun := slices.Collect(maps.Keys(b.partial))
+	b.mu.Unlock()
+	for _, at := range begun {
+		written := b.files.read(at)
+		b.mu.Lock()
+		switch {
+		case at == b.at:
+			b.book.take(written)
+		case b.closed[at] != nil:
+			// Somebody may read it.
+			b.closed[at] = copied(b.closed[at])
+			b.closed[at].take(written)
+		}
+		delete(b.partial, at)
+		b.mu.Unlock()
+	}
 }
 
 // run writes the book until Close, and then once more.
 func (b *Book) run() {
 	ticker := time.NewTicker(writeEvery)
 	defer ticker.Stop()
-	for kept := int64(0); ; {
+	for kept := hourOf(b.config.Now()); ; {
 		select {
 		case <-ticker.C:
 			b.noteFailure(b.write())
@@ -120,10 +153,12 @@ func (b *Book) run() {
 			b.err = b.write()
 			return
 		}
-		if now := hourOf(b.config.Now()); now != kept {
-			kept = now
+		now := hourOf(b.config.Now())
+		// What a clock says that jumped is believed an hour later.
+		if now == kept+1 {
 			b.noteFailure(b.files.forget(now - HoursMost))
 		}
+		kept = now
 	}
 }
 
@@ -138,6 +173,12 @@ func (b *Book) noteFailure(err error) {
 func (b *Book) write() error {
 	b.mu.Lock()
 	b.turn(hourOf(b.config.Now()))
+	// An hour may have begun meanwhile.
+	for len(b.partial) > 0 {
+		b.mu.Unlock()
+		b.complete()
+		b.mu.Lock()
+	}
 	due := maps.Clone(b.closed)
 	at := b.at
 	if b.changed {
@@ -168,7 +209,8 @@ func (b *Book) write() error {
 func copied(book hour) hour {
 	c := make(hour, len(book))
 	for e, count := range book {
-		one := *count
+		one := Count{}
+		one.add(*count)
 		c[e] = &one
 	}
 	return c

@@ -131,7 +131,11 @@ func (f files) read(at int64) hour {
 		if err != nil || uint32(sum) != crc32.Checksum(line, castagnoli) || json.Unmarshal(line, &r) != nil {
 			continue
 		}
-		book.of(r.entry).add(r.Count)
+		if !r.Settled {
+			book.of(r.entry).add(r.Count)
+		} else if c := book.estimates(r.Limit, r.Dimension); c != nil {
+			c.add(r.Count)
+		}
 	}
 	return book
 }

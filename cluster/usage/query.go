@@ -3,6 +3,7 @@ package usage
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -75,6 +76,7 @@ func (b *Book) Ask(
 		for _, r := range response.GetRows() {
 			all.add(Row{Name: r.GetName(), Limit: r.GetLimit(), Dimension: r.GetDimension(), Other: r.GetOther()}, Count{
 				Grants: r.GetGrants(), Denials: r.GetDenials(), Granted: r.GetGranted(), Denied: r.GetDenied(),
+				Estimates: estimatesOf(r.GetEstimates()),
 			})
 		}
 	}
@@ -104,6 +106,7 @@ func (b *Book) Own(ctx context.Context, r *peerv1.UsageRequest) (*peerv1.UsageRe
 		response.Rows = append(response.Rows, &peerv1.UsageRow{
 			Name: row.Name, Limit: row.Limit, Dimension: row.Dimension, Other: row.Other,
 			Grants: row.Grants, Denials: row.Denials, Granted: row.Granted, Denied: row.Denied,
+			Estimates: told(row.Estimates),
 		})
 	}
 	return response, nil
@@ -119,6 +122,7 @@ func (b *Book) since(ctx context.Context, by string, from int64) (rows, error) {
 		// Nobody counts in it any more.
 		held[at] = book
 	}
+	partial := maps.Clone(b.partial)
 	b.mu.Unlock()
 	all := make(rows)
 	for at := max(from, now-HoursMost); at <= now; at++ {
@@ -126,8 +130,8 @@ func (b *Book) since(ctx context.Context, by string, from int64) (rows, error) {
 			return all, fmt.Errorf("read usage: %w", err)
 		}
 		book := held[at]
-		if book == nil {
-			book = b.files.read(at)
+		if book == nil || partial[at] {
+			all.take(by, b.files.read(at))
 		}
 		all.take(by, book)
 	}

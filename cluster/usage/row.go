@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/plan"
 )
 
 // Bounds of an hour, whatever clients send (G10).
@@ -26,6 +27,8 @@ type entry struct {
 	Dimension string `json:"dimension,omitempty"`
 	// Other says that the names that are empty are those of many.
 	Other bool `json:"other,omitempty"`
+	// Settled: it has the estimates of a dimension, and nothing else.
+	Settled bool `json:"settled,omitempty"`
 }
 
 // Count is what was granted and denied.
@@ -36,11 +39,19 @@ type Count struct {
 	// Granted and Denied are the tokens that they asked for.
 	Granted int64 `json:"granted"`
 	Denied  int64 `json:"denied"`
+	// Estimates are how far they were off, where that was settled and is told of a limit.
+	Estimates *plan.Tally `json:"estimates,omitempty"`
 }
 
 func (c *Count) add(o Count) {
 	c.Grants, c.Denials = sum(c.Grants, o.Grants), sum(c.Denials, o.Denials)
 	c.Granted, c.Denied = sum(c.Granted, o.Granted), sum(c.Denied, o.Denied)
+	if o.Estimates == nil {
+		return
+	}
+	for over, tasks := range *o.Estimates {
+		c.off(over, tasks)
+	}
 }
 
 // sum is a + b of what is not negative; a client can ask for 2^53 tokens often.
@@ -62,6 +73,13 @@ func (h hour) count(op *logv1.Acquire, team string, granted bool) {
 			one = Count{Grants: 1, Granted: c.GetAmount()}
 		}
 		h.of(entry{Client: op.GetClient(), Team: team, Limit: c.GetLimit(), Dimension: c.GetDimension()}).add(one)
+	}
+}
+
+// take adds what another book has of the hour.
+func (h hour) take(other hour) {
+	for e, c := range other {
+		h.of(e).add(*c)
 	}
 }
 
@@ -121,6 +139,10 @@ func (r rows) add(to Row, c Count) { r.addAmong(to, c, rowsMost) }
 // together.
 func (r rows) addAmong(to Row, c Count, most int) {
 	to.Count = Count{}
+	if to.Other || r[to] == nil && len(r) >= most {
+		// Those of many limits together say nothing.
+		c.Estimates = nil
+	}
 	if r[to] == nil && len(r) >= most {
 		to.Name, to.Other = "", true
 	}
@@ -136,6 +158,9 @@ func (r rows) addAmong(to Row, c Count, most int) {
 // take adds the book of an hour, by the names of q.
 func (r rows) take(by string, h hour) {
 	for e, c := range h {
+		if e.Settled && by != ByLimit {
+			continue
+		}
 		row := Row{Limit: e.Limit, Dimension: e.Dimension, Other: e.Other}
 		switch by {
 		case ByClient:
