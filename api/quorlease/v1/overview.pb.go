@@ -83,7 +83,8 @@ type OverviewWatchResponse struct {
 	Clients []*ClientStatus `protobuf:"bytes,6,rep,name=clients,proto3" json:"clients,omitempty"`
 	// Clients counted in all.
 	ClientsTotal int64 `protobuf:"varint,7,opt,name=clients_total,json=clientsTotal,proto3" json:"clients_total,omitempty"`
-	// In the order of their names, at most 100.
+	// In the order of their names, at most 100: of more, those where most wait, then
+	// those that denied and were asked most in the last minute.
 	Limits []*LimitOverview `protobuf:"bytes,8,rep,name=limits,proto3" json:"limits,omitempty"`
 	// Limits in all.
 	LimitsTotal int64 `protobuf:"varint,9,opt,name=limits_total,json=limitsTotal,proto3" json:"limits_total,omitempty"`
