@@ -64,6 +64,9 @@ failover: ## What 20 leader kills and 3 restarts of everything cost, and that no
 middle: ## 50 leader kills in the middle of waiting, settling, pausing and a retry budget (ROUNDS=50, SEED=1)
 	go run ./bench/figures middle -rounds $(or $(ROUNDS),50) -seed $(or $(SEED),1)
 
+powercut: ## The power of all three nodes cut under load, 10 times (ROUNDS): nothing acknowledged is lost (root, Linux)
+	go run ./bench/figures powercut -rounds $(or $(ROUNDS),10)
+
 soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once (ten minutes)
 	go run ./bench/soak
 
@@ -131,4 +134,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover middle sim sim-long mission mission-table lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help
