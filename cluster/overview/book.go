@@ -13,9 +13,8 @@ import (
 
 const (
 	// limitsMax are the limits that are looked after, the first in the order of their
-	// names, and LimitsShown those that are shown.
-	limitsMax   = 1000
-	LimitsShown = 100
+	// names.
+	limitsMax = 1000
 	// ClientPlaces are the clients told apart by each of three counts.
 	ClientPlaces = 128
 )

@@ -4,7 +4,7 @@ import "time"
 
 // View is what a book shows at a moment. It is the caller's.
 type View struct {
-	// Limits are the first LimitsShown in the order of their names, of LimitsTotal.
+	// Limits are in the order of their names, the first thousand of LimitsTotal.
 	Limits      []Limit
 	LimitsTotal int
 	// Hour is what happened, the oldest first.
@@ -39,11 +39,8 @@ func (b *Book) View(now time.Time) View {
 	b.mu.Unlock()
 	// The rest needs the limits' own locks.
 	at, sum := b.second(now), times{}
-	for i, l := range limits {
-		one := l.view(at, &sum)
-		if i < LimitsShown {
-			v.Limits = append(v.Limits, one)
-		}
+	for _, l := range limits {
+		v.Limits = append(v.Limits, l.view(at, &sum))
 	}
 	v.P95, v.HasP95 = sum.p95()
 	return v

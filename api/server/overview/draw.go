@@ -29,7 +29,8 @@ func (h *Hub) draw(ctx context.Context) *Picture {
 	book, now := h.config.Node.Overview(), time.Now()
 	version, view := book.Version(), book.View(now)
 	whole := frame(now, h.config.Node.Status(), view)
-	whole.Limits = h.limits(ctx, view.Limits, h.queues.of(ctx))
+	waiting := h.queues.of(ctx)
+	whole.Limits = h.limits(ctx, pressed(view.Limits, waiting), waiting)
 	whole.Clients, whole.ClientsTotal = h.clients(ctx, now, view)
 	return &Picture{at: now, version: version, whole: whole, tops: make(map[int]*Shown)}
 }
