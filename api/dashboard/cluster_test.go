@@ -2,8 +2,10 @@ package dashboard_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
@@ -40,4 +42,28 @@ func TestNodesAndAlerts(t *testing.T) {
 	picture.Alerts = picture.GetAlerts()[1:]
 	p.feed.show(t, picture)
 	p.until(`document.getElementById("announce").textContent === "Over: LimitBlocked provider/gpt/eu."`)
+}
+
+// TestARefusalIsPlain: the page says why it is not watching any more, though the node
+// still answers other things.
+func TestARefusalIsPlain(t *testing.T) {
+	p := open(t, calm())
+	p.quiet = true
+	p.feed.crowd()
+	p.until(`document.getElementById("lost").textContent.includes("too many watch")`)
+}
+
+// TestEachClassSaysHowLong: what waits in each class, the longest wait and how much
+// longer it will be.
+func TestEachClassSaysHowLong(t *testing.T) {
+	picture := calm()
+	for i, queue := range picture.GetLimits()[0].GetQueues() {
+		queue.Oldest = durationpb.New(time.Duration(i+1) * 7 * time.Second)
+		queue.Eta = durationpb.New(time.Duration(i+1) * time.Minute)
+	}
+	p := open(t, picture)
+	want := "412\noldest 31 s, ETA 2 min 0 s\nlive: 12, oldest 7 s, ETA 1 min 0 s\nbatch: 400, oldest 14 s, ETA 2 min 0 s"
+	if got := p.row("limits")[2]; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -28,6 +28,7 @@ type fakeFeed struct {
 	picture []byte        // guarded by mu
 	changed chan struct{} // guarded by mu; closed when anything below it changes
 	refuse  bool          // guarded by mu
+	crowded bool          // guarded by mu
 }
 
 func newFakeFeed(t *testing.T, picture *quorleasev1.OverviewWatchResponse) *fakeFeed {
@@ -64,6 +65,9 @@ func (f *fakeFeed) show(t *testing.T, picture *quorleasev1.OverviewWatchResponse
 	f.change(func() { f.picture = data })
 }
 
+// crowd ends the streams and says of new ones that there are too many.
+func (f *fakeFeed) crowd() { f.change(func() { f.refuse, f.crowded = true, true }) }
+
 // cut ends the streams and refuses new ones, or allows them again.
 func (f *fakeFeed) cut(refuse bool) { f.change(func() { f.refuse = refuse }) }
 
@@ -76,6 +80,13 @@ func (f *fakeFeed) change(do func()) {
 }
 
 func (f *fakeFeed) watch(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	crowded := f.crowded
+	f.mu.Unlock()
+	if crowded {
+		http.Error(w, `{"message":"too many watch"}`, http.StatusTooManyRequests)
+		return
+	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	ticker := time.NewTicker(pulse)
 	defer ticker.Stop()

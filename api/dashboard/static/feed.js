@@ -6,6 +6,7 @@ const staleAfter = 2500;
 const deadAfter = 6000;
 const pauseFirst = 500;
 const pauseMax = 10000;
+const askWithin = 3000;
 
 export class Feed {
   /** picture gets each picture, changed is called when `state` may differ. */
@@ -63,12 +64,11 @@ export class Feed {
     if (!why) this.ask();
   }
 
-  /** A stream that is refused does not say why; an ordinary request does. */
+  /** A stream that is refused does not say why; the same asked for otherwise does, or a single picture. */
   async ask() {
     let why = 'the node does not answer';
     try {
-      const answer = await fetch(this.path.replace(':watch', ''), { cache: 'no-store' });
-      why = answer.ok ? 'the stream ended' : reason(await answer.text());
+      why = (await refusal(this.path)) || (await refusal(this.path.replace(':watch', ''))) || 'the stream ended';
     } catch {
       // It does not answer this either.
     }
@@ -88,6 +88,19 @@ export class Feed {
   become(kind, since, why = '') {
     this.state = { ...this.state, kind, since, why };
     this.changed(this.state);
+  }
+}
+
+/** Why the node refuses a request, empty where it does not. */
+async function refusal(path) {
+  const stop = new AbortController();
+  const timer = setTimeout(() => stop.abort(), askWithin);
+  try {
+    const answer = await fetch(path, { cache: 'no-store', signal: stop.signal });
+    return answer.ok ? '' : reason(await answer.text());
+  } finally {
+    clearTimeout(timer);
+    stop.abort();
   }
 }
 

@@ -79,7 +79,9 @@ function fillWaiting(cell, row) {
     { text: `oldest ${duration(seconds(row.oldest))}, ETA ${duration(seconds(row.eta))}` },
   ];
   for (const queue of row.queues) {
-    if (number(queue.waiting) > 0) wanted.push({ text: `${queue.class || 'no class'}: ${count(queue.waiting)}`, kind: 'small' });
+    if (number(queue.waiting) === 0) continue;
+    const waits = queue.eta ? `, oldest ${duration(seconds(queue.oldest))}, ETA ${duration(seconds(queue.eta))}` : '';
+    wanted.push({ text: `${queue.class || 'no class'}: ${count(queue.waiting)}${waits}`, kind: 'small' });
   }
   lines(cell, wanted);
 }
