@@ -83,7 +83,7 @@ type cellJSON struct {
 func (r *result) inJSON() ([]byte, error) {
 	a, e := r.answer, plan.Errors{}
 	if r.errors != nil {
-		e = *r.errors
+		e = r.errors.Errors
 	}
 	out := planJSON{
 		Limit: r.limit.GetName(), Place: r.place, TargetBp: whole(r.question.Target),

@@ -48,8 +48,8 @@ func (r *result) text(w io.Writer) {
 // why says where the suggested margin comes from.
 func (r *result) why() string {
 	if e := r.errors; e != nil {
-		return fmt.Sprintf("of %s, 50 of 100 used at most %s more than they were charged, 90 %s, 99 %s, all %s",
-			show.Count(e.Tasks, "task"), written.FormatShare(e.P50), written.FormatShare(e.P90),
+		return fmt.Sprintf("of %s%s, 50 of 100 used at most %s more than they were charged, 90 %s, 99 %s, all %s",
+			show.Count(int(e.Tasks), "task"), e.of, written.FormatShare(e.P50), written.FormatShare(e.P90),
 			written.FormatShare(e.P99), written.FormatShare(e.Most))
 	}
 	if r.answer.Measured {
