@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"math"
-	"math/bits"
 	"slices"
 	"strings"
 	"time"
@@ -127,7 +126,7 @@ func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64
 		Dimension: d.Spec.GetName(), Level: b.Level(d.Shape), Burst: d.Shape.Burst(), Open: open,
 	}
 	v.Amount, v.Interval = lineage.Rate(d.Spec, d.Target)
-	v.Slack, v.SlackTokens = slack(limit, d)
+	v.Slack, v.SlackTokens = lineage.Slack(limit, d)
 	for class := range d.Shape.Classes() {
 		debt := b.Debt(d.Shape, class)
 		v.Debt += min(debt, math.MaxInt64-v.Debt)
@@ -137,30 +136,6 @@ func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64
 		})
 	}
 	return v
-}
-
-// slack is the life of a lease and the time in which the rate hands out what
-// can still come back (G2), and what it hands out in that time.
-func slack(limit *logv1.Limit, d *lineage.Dimension) (time.Duration, int64) {
-	life, open := time.Duration(limit.GetLease()), d.Spec.GetMaxOpen()
-	if d.Spec.GetAmount() == 0 {
-		return life, open
-	}
-	tokens := d.Shape.TokensIn(life)
-	tokens += min(open, math.MaxInt64-1-tokens) + 1
-	amount, interval := lineage.Rate(d.Spec, d.Target)
-	hi, lo := bits.Mul64(uint64(open), uint64(interval))
-	if hi >= uint64(amount) {
-		return math.MaxInt64, tokens
-	}
-	wait, rest := bits.Div64(hi, lo, uint64(amount))
-	if rest > 0 {
-		wait++
-	}
-	if wait > math.MaxInt64-uint64(life) {
-		return math.MaxInt64, tokens
-	}
-	return life + time.Duration(wait), tokens
 }
 
 // Peek says what an acquire would be answered at now, or at the machine's time

@@ -11,6 +11,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/feedback"
 	"github.com/quorlease/quorlease/fsm/frames"
 	"github.com/quorlease/quorlease/fsm/lease"
+	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -143,6 +144,9 @@ var (
 	// ErrCorrupt: it is not what was written.
 	ErrCorrupt = frames.ErrCorrupt
 )
+
+// Shares is the book of what sessions were promised, to be read.
+func (m *Machine) Shares() *shares.Book { return m.state.Shares }
 
 // Restore reads a snapshot into a new machine. The error is ErrNewerVersion or
 // ErrCorrupt, or that of the reader. Nothing in the snapshot is believed.

@@ -6,6 +6,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/api/server/sharing"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -27,7 +28,7 @@ func (a *admission) Acquire(ctx context.Context, r *quorleasev1.AcquireRequest) 
 		return nil, err
 	}
 	answer := convert.AcquireAnswer(op.GetAcquire(), result)
-	answer.Fallbacks = a.server.fallbacks(ctx, r.KnownRevision, op.GetAcquire())
+	answer.Fallbacks = sharing.Fallbacks(ctx, a.server.node, r.KnownRevision, op.GetAcquire())
 	return answer, nil
 }
 

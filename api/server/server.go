@@ -20,6 +20,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/expand"
 	"github.com/quorlease/quorlease/api/server/health"
 	"github.com/quorlease/quorlease/api/server/overview"
+	"github.com/quorlease/quorlease/api/server/sharing"
 	"github.com/quorlease/quorlease/api/server/usage"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
@@ -113,6 +114,7 @@ type Server struct {
 	// expander makes charges of attributes.
 	expander *expand.Expander
 	overview *overview.Hub
+	sharing  *sharing.Desk
 	// calls are the unary methods by their full names, for Call.
 	calls map[string]unaryCall
 
@@ -148,6 +150,7 @@ func New(config Config) (*Server, error) {
 	s := &Server{
 		config: config, node: config.Node, events: config.Events, log: config.Logger.Named("api"),
 		calls: map[string]unaryCall{}, codec: decode.New(), expander: expand.New(config.Node),
+		sharing: sharing.New(config.Node),
 	}
 	s.drainCtx, s.drain = context.WithCancel(context.Background())
 	s.grpc = grpc.NewServer(append(s.bounds(),
@@ -258,6 +261,7 @@ func (s *Server) Close() error {
 		}
 		s.joined.Wait()
 		s.overview.Close()
+		s.sharing.Close()
 	})
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/api/server/sharing"
 	"github.com/quorlease/quorlease/api/server/slots"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/fsm/match"
@@ -37,6 +38,8 @@ type session struct {
 	owner  string
 	// tie ends the slots of the session with it; nil until there is a hello.
 	tie atomic.Pointer[slots.Tie]
+	// sharing is what it is promised for the time in which nobody answers it.
+	sharing *sharing.Session
 	// wake has room for one signal: there is an answer, or the reader has ended.
 	wake chan struct{}
 	// space has room for one signal: fewer items are open than before.
@@ -77,6 +80,8 @@ type item struct {
 	looks bool
 	// peek is set instead of pending's operation where it only looks.
 	peek *logv1.Acquire
+	// refreshed is set instead where the session said what it holds.
+	refreshed *quorleasev1.RefreshResponse
 	// The answer: a result, or an error. A peek's result is that of an acquire.
 	result *logv1.Result
 	err    error
@@ -166,6 +171,7 @@ func (s *session) receive() error {
 		ID: id, Owner: s.owner, Connection: s.hello.GetConnection(), Grace: s.server.config.SessionGrace,
 	})
 	s.tie.Store(tie)
+	s.sharing = s.server.sharing.Session(id, s.owner)
 	if s.isOver() {
 		// Whoever ended the session may have seen no tie to end with it.
 		tie.End(s.stream.Context(), s.server.isDraining())
@@ -270,7 +276,7 @@ func (s *session) begin(now time.Time, i int, request *quorleasev1.RequestItem, 
 		return
 	}
 	switch {
-	case err != nil:
+	case err != nil || it.refreshed != nil:
 		s.done(it, nil, err)
 	case it.looks:
 		s.look(it)

@@ -18,6 +18,11 @@ func (s *session) prepare(it *item, request *quorleasev1.RequestItem) error {
 		it.peek, it.looks, it.described = op, true, convert.Described(r, op)
 		return err
 	}
+	if r := request.GetRefresh(); r != nil {
+		var err error
+		it.refreshed, err = s.sharing.Refresh(r)
+		return err
+	}
 	op, attempt, err := s.operation(request)
 	it.pending.Operation, it.pending.Attempt = op, attempt
 	it.pending.Done = func(r *logv1.Result, err error) { s.done(it, r, err) }
@@ -49,7 +54,7 @@ func (s *session) operation(request *quorleasev1.RequestItem) (op *logv1.Operati
 			s.tie.Load().Renew(op.GetRenew())
 		}
 	default:
-		err = convert.Wrong("operation", "missing: acquire, settle, release, renew, peek or cancel")
+		err = convert.Wrong("operation", "missing: acquire, settle, release, renew, peek, refresh or cancel")
 	}
 	return op, 0, err
 }

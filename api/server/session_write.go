@@ -6,6 +6,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
+	"github.com/quorlease/quorlease/api/server/sharing"
 	"github.com/quorlease/quorlease/fsm"
 )
 
@@ -158,11 +159,15 @@ func (it *item) fill(out *quorleasev1.ResponseItem) error {
 		out.Answer = &quorleasev1.ResponseItem_Peek{Peek: convert.PeekAnswer(acquired)}
 		return nil
 	}
+	if it.refreshed != nil {
+		out.Answer = &quorleasev1.ResponseItem_Refresh{Refresh: it.refreshed}
+		return nil
+	}
 	switch op := it.pending.Operation.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		if acquired != nil {
 			answer := convert.AcquireAnswer(op.Acquire, acquired)
-			answer.Fallbacks = it.session.server.fallbacks(it.session.stream.Context(), it.known, op.Acquire)
+			answer.Fallbacks = sharing.Fallbacks(it.session.stream.Context(), it.session.server.node, it.known, op.Acquire)
 			out.Answer = &quorleasev1.ResponseItem_Acquire{Acquire: answer}
 			return nil
 		}

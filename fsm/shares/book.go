@@ -71,12 +71,12 @@ func (b *Book) next(e *Entry) int64 {
 	return max(0, min(Whole/int64(sessions+1), Whole-others))
 }
 
-// Stale says whether refreshing a session that holds a version would change what is
-// promised to it or to others.
+// Stale says whether refreshing a session that is known, and holds a version, would
+// change what is promised to it or to others.
 func (b *Book) Stale(id ID, held uint64) bool {
 	e := b.table.Find(id)
 	if e == nil {
-		return true
+		return false
 	}
 	newest := e.newest().Version
 	if held <= newest && e.promises[0].Version < held {

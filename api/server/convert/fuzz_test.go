@@ -26,6 +26,9 @@ func FuzzRequest(f *testing.F) {
 		{Operation: &quorleasev1.RequestItem_Release{Release: &quorleasev1.ReleaseRequest{LeaseId: leaseID}}},
 		{Operation: &quorleasev1.RequestItem_Renew{Renew: &quorleasev1.RenewRequest{LeaseId: leaseID, Sequence: 1}}},
 		{Operation: &quorleasev1.RequestItem_Peek{Peek: &quorleasev1.PeekRequest{Class: "x"}}},
+		{Operation: &quorleasev1.RequestItem_Refresh{Refresh: &quorleasev1.RefreshRequest{
+			Held: []*quorleasev1.HeldShare{{Limit: "a", Version: 3}},
+		}}},
 	} {
 		data, err := proto.Marshal(item)
 		if err != nil {
@@ -205,6 +208,12 @@ func operation(item *quorleasev1.RequestItem) (*logv1.Operation, error) {
 	case *quorleasev1.RequestItem_Peek:
 		op, err := convert.Peek(r.Peek)
 		return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}, err
+	case *quorleasev1.RequestItem_Refresh:
+		said, err := convert.Refresh(r.Refresh, []byte("sixteen bytes..."), "")
+		if err != nil {
+			return nil, err
+		}
+		return &logv1.Operation{Kind: &logv1.Operation_ReportShares{ReportShares: said}}, nil
 	default:
 		return nil, nil
 	}
