@@ -8,9 +8,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
 
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/metrics"
+	"github.com/quorlease/quorlease/plan"
 )
 
 // TestAClockThatJumps: what was counted while a clock was wrong is in the hour that it
@@ -38,6 +41,12 @@ func TestAClockThatJumps(t *testing.T) {
 		}
 		count := func(client string) { b.Decided(acquire(client, "gpt", 1), "", granted(true)) }
 		count("before")
+		settled := func() {
+			b.Settled(&logv1.Settle{Used: []*logv1.Usage{{Dimension: "tokens"}}}, &logv1.LeaseResult{
+				Settlements: []*logv1.Settlement{{Limit: "gpt", Dimension: "tokens", Amount: 10, Used: 12}},
+			})
+		}
+		settled()
 		pass(writeEvery)
 		count("soon")
 		const jump = 60 * 24 * time.Hour
@@ -46,10 +55,15 @@ func TestAClockThatJumps(t *testing.T) {
 		pass(writeEvery)
 		ahead.Store(0)
 		count("after")
+		settled()
 		want := []string{"after gpt/tokens 1+0- 1+0-", "before gpt/tokens 1+0- 1+0-", "soon gpt/tokens 1+0- 1+0-"}
 		expect(t, "before it is written", lines(b, Query{ByClient, 1, 10}), want...)
 		pass(writeEvery)
 		expect(t, "written", lines(b, Query{ByClient, 1, 10}), want...)
+		off := b.Ask(t.Context(), Query{ByLimit, 1, 10}, nil, nil).Rows[0].Estimates
+		if diff := cmp.Diff(&plan.Tally{2000: 2}, off); diff != "" {
+			t.Errorf("estimates (-want +got)\n%s", diff)
+		}
 		if _, err := os.Stat(old); err != nil {
 			t.Errorf("a book is forgotten because of a clock that was wrong for a minute: %v", err)
 		}

@@ -97,12 +97,15 @@ func whole(path string, text []byte) error {
 func byRoom(a, b entry) int {
 	room := func(e entry) int {
 		switch {
-		case !e.Other:
+		case e.Settled:
+			// They have no other room than that of names.
 			return 0
-		case e.Limit != "":
+		case !e.Other:
 			return 1
+		case e.Limit != "":
+			return 2
 		}
-		return 2
+		return 3
 	}
 	return cmp.Or(cmp.Compare(room(a), room(b)), strings.Compare(a.Client, b.Client), strings.Compare(a.Team, b.Team),
 		strings.Compare(a.Limit, b.Limit), strings.Compare(a.Dimension, b.Dimension))
@@ -131,11 +134,7 @@ func (f files) read(at int64) hour {
 		if err != nil || uint32(sum) != crc32.Checksum(line, castagnoli) || json.Unmarshal(line, &r) != nil {
 			continue
 		}
-		if !r.Settled {
-			book.of(r.entry).add(r.Count)
-		} else if c := book.estimates(r.Limit, r.Dimension); c != nil {
-			c.add(r.Count)
-		}
+		book.put(r.entry, r.Count)
 	}
 	return book
 }

@@ -79,7 +79,16 @@ func (h hour) count(op *logv1.Acquire, team string, granted bool) {
 // take adds what another book has of the hour.
 func (h hour) take(other hour) {
 	for e, c := range other {
-		h.of(e).add(*c)
+		h.put(e, *c)
+	}
+}
+
+// put adds what a book has of an entry.
+func (h hour) put(e entry, c Count) {
+	if !e.Settled {
+		h.of(e).add(c)
+	} else if to := h.estimates(e.Limit, e.Dimension); to != nil {
+		to.add(c)
 	}
 }
 
