@@ -9,6 +9,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/batch"
 	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/grant"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
@@ -42,6 +43,8 @@ type Pending struct {
 	arrived time.Time
 	// ruling is what its client's retry budget makes of it.
 	ruling retries.Ruling
+	// hold is the escrow that may pay for it.
+	hold grant.Hold
 }
 
 // pendingOwner is a Pending as the door sees it.
@@ -57,6 +60,7 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	}
 	if acquire := p.Operation.GetAcquire(); acquire != nil {
 		p.node.budgets.Finished(acquire, &p.ruling, result.GetAcquire(), MayHaveHappened(err))
+		p.node.grants.Finished(acquire, p.hold, result.GetAcquire(), err)
 		if decided := result.GetAcquire(); decided != nil {
 			now := time.Now()
 			p.node.metrics.Decided(acquire, decided, now.Sub(p.arrived))
@@ -64,6 +68,9 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 			p.node.audit.Decided(acquire, p.Attempt, decided)
 			p.node.usage.Decided(acquire, p.Team, decided)
 		}
+	}
+	if settle := p.Operation.GetSettle(); settle != nil {
+		p.node.usage.Settled(settle, result.GetLease())
 	}
 	p.Done(result, err)
 }
@@ -85,6 +92,12 @@ func (n *Node) Submit(p *Pending) {
 		p.item.Owner.Answer(denied, nil)
 		return
 	}
+	answer, propose := n.grants.Admit(p.Operation, p.MaxWait > 0, &p.hold)
+	if answer != nil {
+		p.item.Owner.Answer(answer, nil)
+		return
+	}
+	p.item.Operation = propose
 	n.enter(&p.item)
 }
 

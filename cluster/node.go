@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/audit"
 	"github.com/quorlease/quorlease/cluster/budget"
@@ -25,6 +26,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/form"
 	"github.com/quorlease/quorlease/cluster/forward"
+	"github.com/quorlease/quorlease/cluster/grant"
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/metrics"
 	"github.com/quorlease/quorlease/cluster/notice"
@@ -76,6 +78,7 @@ type Node struct {
 	overview  *overview.Book
 	fsm       *raftFSM
 	budgets   *budget.Office
+	grants    *grant.Office
 	door      *door.Door
 	waiting   *waiting.Desk
 	proposer  *proposer
@@ -177,6 +180,7 @@ func newNode(c Config) *Node {
 	n.proposer = newProposer(n)
 	n.waiting = waiting.New(waiting.Config{
 		Door: n.door, View: n.view, Propose: n.proposer.enqueue, Reroute: n.reroute, Leaderless: n.leaderless,
+		Denied:  func(r *logv1.AcquireResult) { n.grants.Denied(r) },
 		Elapsed: n.clock.Elapsed, FlightMax: c.MaxWait, Bounds: c.QueueBounds(),
 	})
 	n.forwarder = forward.New(forward.Config{
@@ -205,6 +209,7 @@ func (n *Node) openIdentity() error {
 	n.identity, n.id = dir, raft.ServerID(dir.RaftID())
 	n.fsm.desk = retries.NewDesk(dir.RaftID())
 	n.budgets = n.newBudgets(n.fsm.desk)
+	n.grants = n.newGrants()
 	n.usage, err = usage.Open(usage.Config{
 		Dir: filepath.Join(n.config.DataDir, "usage"), Node: n.config.ID, Metrics: n.metrics, Logger: n.logger.Named("usage"),
 	})
@@ -275,6 +280,7 @@ func (n *Node) startLoops() {
 	n.loops.Go(func() { n.door.Sweep(n.halt) })
 	n.loops.Go(func() { n.proposer.run(n.halt) })
 	n.loops.Go(func() { n.waiting.Run(n.halt) })
+	n.early.Go(func() { n.grants.Keep(n.closing) })
 	n.loops.Go(func() { n.watchLeadership(n.halt) })
 	n.prober.Start()
 	if n.identity.Record().ClusterID != "" {

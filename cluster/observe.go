@@ -25,6 +25,7 @@ func (n *Node) Overview() *overview.Book { return n.overview }
 // observe publishes what an entry did. Replaying the log after a restart
 // publishes it again, under the same index.
 func (n *Node) observe(s step) {
+	n.grants.Applied(s.operations, s.results, s.effects)
 	limitsChanged := false
 	for _, e := range s.effects {
 		if e.Kind == effect.LimitWarning && !n.warned.Due(e.Limit, s.wall) {
@@ -68,6 +69,7 @@ func (n *Node) restored(m *fsm.Machine) {
 	n.overview.Restored(time.Now(), m.Clients(m.Now(), overview.ClientPlaces))
 	limits, _ := m.Limits("")
 	n.configure(limits)
+	n.grants.Restored(m)
 	clear(n.announced)
 	for _, record := range m.Nodes() {
 		n.announced[record.GetRaftId()] = true

@@ -139,15 +139,17 @@ func (p *proposer) step(stop <-chan struct{}) bool {
 	default:
 	}
 	b, term := p.next()
+	taken := b.Len()
+	b = p.node.grants.Without(b)
 	if term == 0 {
 		p.lastStamp = time.Now()
 		return false
 	}
 	if b.Len() == 0 && time.Since(p.lastStamp) < tickEvery {
-		return false
+		return taken > 0
 	}
 	p.propose(b, term)
-	return b.Len() > 0
+	return taken > 0
 }
 
 // next takes the operations of the next entry from the queue.

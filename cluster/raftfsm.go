@@ -59,11 +59,12 @@ type raftFSM struct {
 
 // step is one applied entry, as observers see it.
 type step struct {
-	index   uint64
-	wall    time.Time
-	results []*logv1.Result
-	effects []effect.Effect
-	reports *overview.Reports
+	index      uint64
+	wall       time.Time
+	operations []*logv1.Operation
+	results    []*logv1.Result
+	effects    []effect.Effect
+	reports    *overview.Reports
 }
 
 // applied is what raft hands back for an entry.
@@ -116,7 +117,7 @@ func (f *raftFSM) Apply(log *raft.Log) any {
 	f.clock.SetApplied(now)
 	f.sinceSnapshot.Add(int64(len(log.Data)))
 	f.metrics.Applied(time.Since(start))
-	f.onStep(step{log.Index, time.Unix(0, e.GetWall()), results, effects, reports})
+	f.onStep(step{log.Index, time.Unix(0, e.GetWall()), e.GetOperations(), results, effects, reports})
 	f.reached.Advance(log.Index)
 	return &applied{results: results}
 }

@@ -77,7 +77,7 @@ func (n *Node) noteClose(err error) {
 
 // release stops what Open started, in this order:
 //
-//  1. The door: nobody comes in, what waits is answered.
+//  1. The wallet and the door: nobody comes in, what waits is answered.
 //  2. The leadership, where a healthy leader can hand it over.
 //  3. What asks raft or other nodes: reads, announcements, the stream to the
 //     leader. raft has to be alive to answer them.
@@ -87,6 +87,9 @@ func (n *Node) noteClose(err error) {
 //  6. The stores and the book of usage, then the lock on the data directory, and last the audit file,
 //     whose disk may hang.
 func (n *Node) release() {
+	if n.grants != nil {
+		n.grants.Wallet.Close()
+	}
 	n.door.Close(ErrClosed)
 	if n.changer != nil && n.Err() == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTransferMax)

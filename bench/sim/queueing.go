@@ -64,6 +64,7 @@ func (n *node) newRoom() {
 		},
 		Reroute:    func(it *door.Item) { n.door.Answer(it, nil, outcome.ErrNotLeader) },
 		Leaderless: func() error { return outcome.ErrNoLeader },
+		Denied:     func(*logv1.AcquireResult) {},
 		Elapsed:    n.host.Boot,
 		FlightMax:  flightMost,
 		Bounds:     queue.Config{Max: openMost},

@@ -189,7 +189,9 @@ func TestPromises(t *testing.T) {
 		p.Denied(time.Second, &logv1.AcquireResult{Granted: true})
 		deny("", time.Second)
 		deny("", time.Millisecond)
-		for at, want := range map[time.Duration]bool{time.Second: true, 2 * time.Second: true, 2100 * time.Millisecond: false} {
+		for at, want := range map[time.Duration]bool{
+			time.Second: true, 2 * time.Second: true, 2100 * time.Millisecond: false,
+		} {
 			if got := p.Wait(at, ask) > 0; got != want {
 				t.Errorf("at %v promised: %v", at, got)
 			}

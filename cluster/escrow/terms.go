@@ -7,13 +7,17 @@ import (
 	"sync/atomic"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
 
 // Terms are what a limit says of its escrow. They must not be changed.
 type Terms struct {
-	Limit string
-	// Version is the limit's: escrow of another one is void.
+	// Config is what the limit says: escrow of before a change of it is void. Version is
+	// for those who have none.
+	Config  *logv1.Limit
+	Limit   string
 	Version uint64
 	Keyed   bool
 	// Life is that of escrow, Lease that of what is granted.
@@ -29,6 +33,12 @@ type Dimension struct {
 	// Bursts are the effective bursts of the classes, in tokens; 0 where there is no
 	// escrow.
 	Bursts []int64
+}
+
+// same reports whether escrow of before is as good as of now.
+func (t *Terms) same(before *Terms) bool {
+	return t.Version == before.Version && t.Keyed == before.Keyed &&
+		(t.Config == before.Config || proto.Equal(t.Config, before.Config))
 }
 
 // classes are how many there are, at least one.
@@ -80,9 +90,8 @@ func (t *Terms) className(pot int) string {
 
 // book is what the wallet holds of one version of a limit.
 type book struct {
-	limit   string
-	version uint64
-	terms   atomic.Pointer[Terms]
+	limit string
+	terms atomic.Pointer[Terms]
 	// turn counts changes of what may have escrow: a no of before is asked about again.
 	turn   atomic.Uint64
 	shards []shard
@@ -112,7 +121,7 @@ func newBook(t *Terms) *book {
 	if t.Keyed {
 		n = shardsKeyed
 	}
-	b := &book{limit: t.Limit, version: t.Version, shards: make([]shard, n)}
+	b := &book{limit: t.Limit, shards: make([]shard, n)}
 	b.terms.Store(t)
 	first := shardIDs.Add(uint64(n))
 	for i := range b.shards {

@@ -95,6 +95,9 @@ func (w *Wallet) look(h *holding) {
 // Knows reports whether a limit may have escrow.
 func (w *Wallet) Knows(limit string) bool { return w.books.Load().byLimit[limit] != nil }
 
+// Revision is that of the limits that the wallet knows.
+func (w *Wallet) Revision() uint64 { return w.books.Load().revision }
+
 // Configure says which limits may have escrow, as of a revision. What is held of
 // another version is void: it goes back, and the keys that were in use are asked for
 // anew.
@@ -106,7 +109,7 @@ func (w *Wallet) Configure(revision uint64, list []*Terms) {
 	var fresh []*book
 	for _, t := range list {
 		b := before.byLimit[t.Limit]
-		if b == nil || b.version != t.Version || len(b.shards) > 1 != t.Keyed {
+		if b == nil || !t.same(b.terms.Load()) {
 			b = newBook(t)
 			fresh = append(fresh, b)
 		}

@@ -17,6 +17,12 @@ func (q *Queue) Busy(at Place, class string) bool {
 	return l != nil && l.waiting > 0
 }
 
+// Wanted reports whether anybody waits at the place, of whatever class.
+func (q *Queue) Wanted(at Place) bool {
+	p := q.places[at]
+	return p != nil && p.waiting > 0
+}
+
 // Head is the one of the class that nothing overtakes at the place, nil where
 // nobody waits or the next has not been chosen.
 func (q *Queue) Head(at Place, class string) *Waiter {

@@ -28,6 +28,8 @@ type Config struct {
 	Leaderless func() error
 	// Elapsed is the node's own steady clock.
 	Elapsed func() time.Duration
+	// Denied hears of each denial that the desk gives.
+	Denied func(*logv1.AcquireResult)
 	// FlightMax bounds how long the desk waits for the fate of what it proposed.
 	FlightMax time.Duration
 	// Bounds are those of the queue.
@@ -114,6 +116,9 @@ func (d *Desk) do(a *actions) {
 		d.propose(a.flights)
 	}
 	for _, one := range a.answers {
+		if decided := one.result.GetAcquire(); decided != nil && !decided.GetGranted() {
+			d.config.Denied(decided)
+		}
 		mine := d.config.Door.Answer(one.item, one.result, one.err)
 		if one.flight != nil {
 			d.forget(one.flight, mine)

@@ -25,6 +25,16 @@ func (d *Desk) State(limit, key string) []queue.ClassState {
 	return d.mu.queue.State(d.config.Elapsed(), queue.Place{Limit: limit, Key: key})
 }
 
+// Wanted reports whether anybody waits at a key of a limit.
+func (d *Desk) Wanted(limit, key string) bool {
+	if d.waiting.Load() == 0 {
+		return false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.mu.queue.Wanted(queue.Place{Limit: limit, Key: key})
+}
+
 // Depths are what waits in each limit and class.
 func (d *Desk) Depths() []queue.Depth {
 	if d.waiting.Load() == 0 {

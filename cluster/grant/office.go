@@ -1,0 +1,186 @@
+package grant
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"time"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/cluster/batch"
+	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/escrow"
+	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/effect"
+)
+
+// Config is what an Office needs of its node. All of it is required; the functions are
+// called from any goroutine and must not block.
+type Config struct {
+	// Node is its Raft id.
+	Node string
+	// Elapsed is the node's own clock, which goes on while the machine sleeps.
+	Elapsed func() time.Duration
+	// Failover is how long the cluster is likely to be without a leader when it loses
+	// one.
+	Failover time.Duration
+	// View runs its argument with the machine, while no entry is applied.
+	View func(func(*fsm.Machine))
+	// Revision is that of the limits which the node has applied.
+	Revision func() uint64
+	// Propose proposes an operation of the node's own.
+	Propose escrow.Propose
+	// Wanted reports whether anybody waits at a key of a limit, here on the leader.
+	Wanted func(limit, key string) bool
+	// Answer answers an item that is not proposed.
+	Answer func(*door.Item, *logv1.Result)
+}
+
+// Office grants, reserves and gives back. Safe for concurrent use.
+type Office struct {
+	config   Config
+	Wallet   *escrow.Wallet
+	promises escrow.Promises
+}
+
+// New returns the office of a process. Keep is the caller's to start.
+func New(c Config) *Office {
+	var boot [8]byte
+	// crypto/rand.Read never fails: it ends the program instead.
+	_, _ = rand.Read(boot[:])
+	return &Office{config: c, Wallet: escrow.New(escrow.Config{
+		Node: c.Node, Boot: binary.LittleEndian.Uint64(boot[:]), Elapsed: c.Elapsed, Failover: c.Failover,
+	})}
+}
+
+// Keep proposes what the wallet wants until stop is closed.
+func (o *Office) Keep(stop <-chan struct{}) { o.Wallet.Keep(stop, o.config.Propose) }
+
+// Hold is what was set aside for an acquire. The zero Hold is nothing.
+type Hold struct{ reserved *escrow.Reservation }
+
+// Admit grants an acquire from what the node holds, which needs neither a leader nor a
+// quorum; then the answer is not nil. One that goes on takes with it what may pay for it:
+// it is the operation to propose. What else the node holds of its buckets goes back
+// before it (T16, T44). waits says that it may be proposed more than once.
+func (o *Office) Admit(op *logv1.Operation, waits bool, hold *Hold) (answer *logv1.Result, propose *logv1.Operation) {
+	acquire := op.GetAcquire()
+	if acquire == nil {
+		return nil, op
+	}
+	switch {
+	case acquire.GetTrack():
+		if !waits {
+			hold.reserved = o.Wallet.Reserve(acquire)
+		}
+		if hold.reserved != nil {
+			op = hold.reserved.Operation
+		}
+	case len(acquire.GetLeaseId()) == 0 || !o.remembers(acquire.GetLeaseId()):
+		if answer = o.Wallet.Take(acquire); answer != nil {
+			return answer, nil
+		}
+	}
+	if back := o.Wallet.Vacate(op.GetAcquire()); back != nil {
+		o.Wallet.GiveBack(back, o.config.Propose)
+	}
+	return nil, op
+}
+
+func (o *Office) remembers(id []byte) (known bool) {
+	o.config.View(func(m *fsm.Machine) { known = m.Remembers(id) })
+	return known
+}
+
+// Finished takes what became of an acquire that was admitted.
+func (o *Office) Finished(acquire *logv1.Acquire, hold Hold, result *logv1.AcquireResult, err error) {
+	if hold.reserved != nil && (!outcome.MayHaveHappened(err) || err == nil && !result.GetGranted()) {
+		o.Wallet.Free(hold.reserved, err == nil)
+	}
+	if result.GetGranted() && !result.GetEscrow() && !result.GetRepeated() {
+		o.Wallet.Note(acquire)
+	}
+}
+
+// Applied takes what an entry says of escrow. It is told before anybody hears of the
+// entry.
+func (o *Office) Applied(ops []*logv1.Operation, results []*logv1.Result, effects []effect.Effect) {
+	o.Wallet.Applied(ops, results)
+	stale := o.Wallet.Revision() != o.config.Revision()
+	for _, e := range effects {
+		switch e.Kind {
+		case effect.LimitPaused, effect.LimitBlocked, effect.SpendCapReached:
+			o.Wallet.Void(e.Limit, e.Key)
+		case effect.NodeSet, effect.NodeRemoved:
+			stale = true
+		}
+	}
+	if stale {
+		o.config.View(o.configure)
+	}
+	for _, r := range results {
+		o.Denied(r.GetAcquire())
+	}
+}
+
+// Restored takes what a snapshot says of escrow: entries were skipped (T43).
+func (o *Office) Restored(m *fsm.Machine) {
+	o.Wallet.Restored(nil)
+	o.configure(m)
+}
+
+// configure tells the wallet which limits may have escrow.
+func (o *Office) configure(m *fsm.Machine) {
+	limits, _ := m.Limits("")
+	o.Wallet.Configure(m.Revision(), escrow.TermsOf(limits, len(m.Nodes())))
+}
+
+// Denied notes what an acquire was told, where anybody may ask for escrow of what it is
+// of. It takes nil for none.
+func (o *Office) Denied(denied *logv1.AcquireResult) {
+	for _, d := range denied.GetDenials() {
+		if o.Wallet.Knows(d.GetLimit()) {
+			o.promises.Denied(o.config.Elapsed(), denied)
+			return
+		}
+	}
+}
+
+// Without answers those asks for escrow of buckets that somebody waits for, or was told
+// to come back to, and returns the others: they cost no entry (T27, T46).
+func (o *Office) Without(b *batch.Batch[*door.Item]) *batch.Batch[*door.Item] {
+	var left *batch.Batch[*door.Item]
+	for i, it := range b.Waiters() {
+		wait, contended := o.contended(it.Operation.GetAskEscrow())
+		if contended && left == nil {
+			left = &batch.Batch[*door.Item]{}
+			for _, before := range b.Waiters()[:i] {
+				left.Add(before.Operation, before.Size, before)
+			}
+		}
+		switch {
+		case contended:
+			o.config.Answer(it, later(wait))
+		case left != nil:
+			left.Add(it.Operation, it.Size, it)
+		}
+	}
+	if left == nil {
+		return b
+	}
+	return left
+}
+
+func (o *Office) contended(ask *logv1.AskEscrow) (wait time.Duration, yes bool) {
+	if ask == nil {
+		return 0, false
+	}
+	wait = o.promises.Wait(o.config.Elapsed(), ask)
+	return wait, wait > 0 || o.config.Wanted(ask.GetLimit(), ask.GetKey())
+}
+
+func later(wait time.Duration) *logv1.Result {
+	return &logv1.Result{Kind: &logv1.Result_Escrow{Escrow: &logv1.EscrowResult{
+		Outcome: logv1.EscrowResult_OUTCOME_CONTENDED, Wait: int64(wait),
+	}}}
+}
