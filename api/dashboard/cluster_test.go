@@ -29,7 +29,8 @@ func TestNodesAndAlerts(t *testing.T) {
 	}
 	p := open(t, picture)
 	cells := func(table string, cell string) []string {
-		return ask[[]string](p, `[...document.querySelectorAll("#`+table+` tbody tr")].map((r) => r.cells[`+cell+`].innerText)`)
+		rows := `[...document.querySelectorAll("#` + table + ` tbody tr")]`
+		return ask[[]string](p, rows+`.map((r) => r.cells[`+cell+`].innerText)`)
 	}
 	if diff := cmp.Diff([]string{"0", "12,345", "–"}, cells("nodes", "3")); diff != "" {
 		t.Error(diff)
@@ -65,5 +66,25 @@ func TestEachClassSaysHowLong(t *testing.T) {
 	want := "412\noldest 31 s, ETA 2 min 0 s\nlive: 12, oldest 7 s, ETA 1 min 0 s\nbatch: 400, oldest 14 s, ETA 2 min 0 s"
 	if got := p.row("limits")[2]; got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestNothingYet: a node that has just begun, of which nothing is known.
+func TestNothingYet(t *testing.T) {
+	p := open(t, &quorleasev1.OverviewWatchResponse{Node: "n1"})
+	for id, want := range map[string]string{
+		"clients-none": "Nobody has asked yet.", "limits-none": "There are no limits.", "nodes-none": "No node is known.",
+		"alert-list-none": "Nothing is open.", "health": "no quorum", "leader": "none", "quorum": "no, 0 of 0 voters",
+		"waiting": "nothing", "p95": "–", "bad-now": "0", "share-now": "", "retry-alerts": "retry-budget alerts: 0 firing",
+	} {
+		if got := p.text("#" + id); got != want {
+			t.Errorf("%s says %q, want %q", id, got, want)
+		}
+	}
+	if got := p.attribute("#plot-bad", "d") + p.attribute("#plot-good", "d"); got != "" {
+		t.Errorf("it draws %q", got)
+	}
+	if got := ask[[]string](p, wide); len(got) > 0 {
+		t.Errorf("wider than the window: %q", got)
 	}
 }
