@@ -32,15 +32,21 @@ type Incident struct {
 // them.
 type incidents struct {
 	open map[incident.Subject]Incident
-	// counted are those that open has no room for, by their digest, and whether they
-	// are of a client's retries.
-	counted map[uint64]bool
+	// counted are those that open has no room for, by their digest, and what they are of.
+	counted map[uint64]counted
 	// ofRetries is how many of counted are.
 	ofRetries int
 }
 
+// counted is what stays of an incident: whether it is of a client's retries, and the
+// digest of the limit that it is about, 0 for none.
+type counted struct {
+	retries bool
+	limit   uint64
+}
+
 func newIncidents() incidents {
-	return incidents{open: make(map[incident.Subject]Incident), counted: make(map[uint64]bool)}
+	return incidents{open: make(map[incident.Subject]Incident), counted: make(map[uint64]counted)}
 }
 
 func digest(of incident.Subject) uint64 { return maphash.Comparable(seed, of) }
@@ -72,7 +78,11 @@ func (i *incidents) count(which incident.Subject) {
 	if _, there := i.counted[digest]; there || len(i.counted) >= countedMax {
 		return
 	}
-	i.counted[digest] = which.OfClient()
+	one := counted{retries: which.OfClient()}
+	if which.Limit != "" {
+		one.limit = maphash.String(seed, which.Limit)
+	}
+	i.counted[digest] = one
 	if which.OfClient() {
 		i.ofRetries++
 	}
@@ -80,7 +90,7 @@ func (i *incidents) count(which incident.Subject) {
 
 func (i *incidents) uncount(which incident.Subject) {
 	digest := digest(which)
-	if i.counted[digest] {
+	if i.counted[digest].retries {
 		i.ofRetries--
 	}
 	delete(i.counted, digest)
@@ -91,6 +101,18 @@ func (i *incidents) forgetLimits(known map[string]*limit) {
 	for which := range i.open {
 		if which.Limit != "" && known[which.Limit] == nil {
 			delete(i.open, which)
+		}
+	}
+	if len(i.counted) == 0 {
+		return
+	}
+	names := make(map[uint64]bool, len(known))
+	for name := range known {
+		names[maphash.String(seed, name)] = true
+	}
+	for digest, one := range i.counted {
+		if one.limit != 0 && !names[one.limit] {
+			delete(i.counted, digest)
 		}
 	}
 }

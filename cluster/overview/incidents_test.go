@@ -122,6 +122,28 @@ func TestAlertsAreCounted(t *testing.T) {
 	})
 }
 
+// TestGoneLimits: what was about a limit is over when there is no such limit any more,
+// also where it was only counted.
+func TestGoneLimits(t *testing.T) {
+	t.Parallel()
+	b := book()
+	for i := range 1500 {
+		b.Happened(events.Event{
+			Kind: events.LimitBlocked, Severity: events.Critical, Limit: "gone", Value: fmt.Sprintf("key-%d", i),
+		}, "")
+	}
+	for i := range 3 {
+		happen(b, events.ClientOverBudget, events.Warning, fmt.Sprintf("client-%d", i), "")
+	}
+	if v := b.View(noon); v.FiringTotal != 1503 || v.RetryAlerts != 3 {
+		t.Fatalf("%d open, %d of retries", v.FiringTotal, v.RetryAlerts)
+	}
+	b.Configure([]*logv1.Limit{{Name: "gpt"}})
+	if v := b.View(noon); v.FiringTotal != 3 || v.RetryAlerts != 3 {
+		t.Errorf("%d open, %d of retries, want those of three clients", v.FiringTotal, v.RetryAlerts)
+	}
+}
+
 // TestChanged: whoever waits hears of an event at once, and of nothing else.
 func TestChanged(t *testing.T) {
 	t.Parallel()
