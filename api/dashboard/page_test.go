@@ -2,7 +2,9 @@ package dashboard_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,6 +97,13 @@ func TestTheFigures(t *testing.T) {
 			if points := strings.Count(drawn, "L"); points < 358 {
 				t.Errorf("%s has %d points", id, points)
 			}
+			said := (*quorleasev1.RatePoint).GetThrottled
+			if id == "plot-good" {
+				said = (*quorleasev1.RatePoint).GetOk
+			}
+			if !draws(drawn, p.text("#plot-top"), storm().GetHistory(), said) {
+				t.Errorf("%s is not what the picture says: %s", id, drawn)
+			}
 			if got := ask[string](p, fmt.Sprintf(`getComputedStyle(document.getElementById(%q)).stroke`, id)); got != colour {
 				t.Errorf("%s is %s, want %s", id, got, colour)
 			}
@@ -162,6 +171,31 @@ func TestTheBudgetBurnsDown(t *testing.T) {
 			t.Errorf("1 of 100 is a bar of %s of 120", bar)
 		}
 	})
+}
+
+// draws says whether a path goes where the points of an hour are on a scale up to top, a
+// minute at the rate of ten seconds. The page leaves out what is not over or too old.
+func draws(path, top string, points []*quorleasev1.RatePoint, said func(*quorleasev1.RatePoint) int64) bool {
+	most, err := strconv.ParseFloat(strings.ReplaceAll(top, ",", ""), 64)
+	places := strings.Split(strings.TrimPrefix(path, "M"), "L")
+	// The last place is the edge.
+	places = places[:len(places)-1]
+	fits := func(shown []*quorleasev1.RatePoint) bool {
+		for i, place := range places {
+			_, height, _ := strings.Cut(place, " ")
+			y, err := strconv.ParseFloat(height, 64)
+			if err != nil || math.Abs(y-(159-154*6*float64(said(shown[i]))/most)) > 0.06 {
+				return false
+			}
+		}
+		return true
+	}
+	for skip := range min(3, len(points)-len(places)+1) {
+		if err == nil && fits(points[skip:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // hostile are names that would do something if they were markup. What they would

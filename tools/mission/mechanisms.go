@@ -28,6 +28,10 @@ var mechanisms = []mechanism{
 		text: "m.attempts.all.Add(float64(count.Total))", without: "m.attempts.all.Add(0)",
 	},
 	{
+		row: "S1-12", file: "api/dashboard/static/chart.js", tests: "api/dashboard", pattern: "TestTheFigures/S1-12",
+		text: "this.line('plot-bad', bads, top);", without: "this.line('plot-bad', goods, top);",
+	},
+	{
 		row: "S1-13", file: "cluster/retries/waits.go", tests: "cluster/retries", pattern: "TestWaitsThatAreKept",
 		text: "return told && at < until", without: "return told && at > until",
 	},
@@ -91,6 +95,23 @@ var mechanisms = []mechanism{
 		row: "S1-36", file: "client/authority/alarm.go", tests: "client", pattern: "TestAlertOfTheOpenCircuit/S1-36",
 		text:    "change := a.machine.ObserveCall(began, now, s)",
 		without: "change := a.machine.ObserveCall(began, now, s)\n\ts = failopen.Slow",
+	},
+	{
+		row: "S1-37", file: "api/server/convert/client.go", tests: "api/server/overview",
+		pattern: "TestOffenders/S1-13_S1-37",
+		text:    "fractionPPM(c.Count.Retries, c.Count.Total)", without: "fractionPPM(c.Count.Throttled, c.Count.Total)",
+	},
+	{
+		row: "S1-38", file: "api/server/convert/client.go", tests: "api/server/overview", pattern: "TestOffenders/S1-38",
+		text: "RetriesLeft: c.Left,", without: "RetriesLeft: c.Count.Total - c.Count.Retries,",
+	},
+	{
+		row: "S1-39", file: "api/server/overview/hub.go", tests: "api/server/overview", pattern: "TestRhythm",
+		text: "case <-h.config.Node.Overview().Changed(last.version):", without: "case <-chan struct{}(nil):",
+	},
+	{
+		row: "S1-40", file: "cluster/overview/incidents.go", tests: "cluster/overview",
+		text: "retries = i.ofRetries", without: "retries = 0",
 	},
 	{
 		row: "S1-41", file: "cluster/warn/warn.go", tests: "bench/storm", pattern: "TestStorms/s1-alerts/S1-41",
@@ -162,6 +183,10 @@ var mechanisms = []mechanism{
 	{
 		row: "S2-29", file: "cluster/queue/look.go", tests: "cluster/queue",
 		text: "d.Tokens = addCosts(d.Tokens, l.tokens)", without: "d.Tokens = nil",
+	},
+	{
+		row: "S2-31", file: "cluster/overview/limit.go", tests: "cluster/overview",
+		text: "if v.Denied+v.Waited == 0 {", without: "if v.Denied == 0 {",
 	},
 	{
 		row: "S2-32", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-32",
