@@ -83,12 +83,14 @@ func (c *Clock) Follow() {
 // Estimate is the authority time as far as this node can tell. A leader stamps
 // entries with it.
 func (c *Clock) Estimate() bucket.Instant {
+	// Read without the lock: everybody who decides comes by here.
+	at := c.elapsed()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.leading {
-		return c.mu.lead.on(c.elapsed())
+		return c.mu.lead.on(at)
 	}
-	return c.mu.applied.on(c.elapsed())
+	return c.mu.applied.on(at)
 }
 
 // Elapsed is the node's own clock.

@@ -194,3 +194,37 @@ func TestG10OffendersAreFew(t *testing.T) {
 		}
 	})
 }
+
+// TestSources: each place where an acquire is decided has its own series, of limits that
+// are known, by the class that the limit has.
+func TestSources(t *testing.T) {
+	set := metrics.New()
+	set.Configure([]*logv1.Limit{{Name: "gpt", Classes: []*logv1.Class{{Name: "live"}, {Name: "batch"}}}})
+	registry := register(t, set)
+	decide := func(limit, class string, escrow bool, times int) {
+		op := &logv1.Acquire{Class: class, Charges: []*logv1.Charge{{Limit: limit}}}
+		for range times {
+			set.Decided(op, &logv1.AcquireResult{Granted: true, Escrow: escrow}, time.Millisecond)
+		}
+	}
+	decide("gpt", "batch", true, 3)
+	decide("gpt", "batch", false, 2)
+	decide("gpt", "none", true, 4)
+	decide("unknown", "batch", true, 5)
+	for _, c := range []struct {
+		limit, class, source string
+		want                 float64
+	}{
+		{"gpt", "batch", "escrow", 3}, {"gpt", "batch", "consensus", 2}, {"gpt", "", "escrow", 4}, {"", "", "escrow", 5},
+	} {
+		labels := map[string]string{"limit": c.limit, "class": c.class, "source": c.source, "decision": "granted"}
+		if got := value(t, registry, "quorlease_decisions_total", labels); got != c.want {
+			t.Errorf("%v: %v, want %v", labels, got, c.want)
+		}
+	}
+	set.Configure(nil)
+	gone := map[string]string{"limit": "gpt", "source": "escrow"}
+	if got := value(t, registry, "quorlease_decisions_total", gone); got != -1 {
+		t.Errorf("%v of a limit that has gone", got)
+	}
+}

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/cluster/retries"
 )
 
 // Set is the node's own figures. It counts whether or not anybody
@@ -34,8 +33,10 @@ type Set struct {
 	wouldRefuse *prometheus.CounterVec
 	attempts    attempts
 
-	// known are the classes of every limit: the only names that become labels.
-	known atomic.Pointer[map[string][]*logv1.Class]
+	// known are the limits: the only names that become labels.
+	known atomic.Pointer[map[string]*grants]
+	// bySource are those of seconds.
+	bySource [sources]prometheus.Observer
 
 	registerer prometheus.Registerer
 	collectors []prometheus.Collector
@@ -69,6 +70,9 @@ func New() *Set {
 		leader: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "quorlease_is_leader", Help: "1 while this node serves as the leader.",
 		}),
+	}
+	for source, name := range sourceNames {
+		m.bySource[source] = m.seconds.WithLabelValues(name)
 	}
 	m.wouldRefuse, m.warnings, m.attempts = newWouldRefuse(), newWarnings(), newAttempts()
 	m.collectors = []prometheus.Collector{
@@ -181,9 +185,9 @@ func (m *Set) Leads(yes bool) {
 // a class that its limit doesn't have: what clients send must not grow the list
 // of series (G10). The series of a limit that has gone go with it.
 func (m *Set) Configure(limits []*logv1.Limit) {
-	known := make(map[string][]*logv1.Class, len(limits))
+	known := make(map[string]*grants, len(limits))
 	for _, limit := range limits {
-		known[limit.GetName()] = limit.GetClasses()
+		known[limit.GetName()] = newGrants(limit)
 	}
 	before := m.known.Swap(&known)
 	if before == nil {
@@ -199,7 +203,7 @@ func (m *Set) Configure(limits []*logv1.Limit) {
 
 // Decided counts the answer to an acquire that entered here.
 func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.Duration) {
-	limit, decision, reason, source := "", "granted", "", "consensus"
+	limit, decision, reason, source := "", "granted", "", sourceOf(result)
 	if charges := op.GetCharges(); len(charges) > 0 {
 		limit = charges[0].GetLimit()
 	}
@@ -213,12 +217,13 @@ func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.
 			}
 		}
 	}
-	if retries.DecidedHere(result) {
-		source = ""
+	m.bySource[source].Observe(took.Seconds())
+	if decision == "granted" {
+		m.grant(limit, op.GetClass(), source)
+	} else {
+		limit, class := m.labels(limit, op.GetClass())
+		m.decisions.WithLabelValues(limit, class, decision, reason, sourceNames[source]).Inc()
 	}
-	limit, class := m.labels(limit, op.GetClass())
-	m.decisions.WithLabelValues(limit, class, decision, reason, source).Inc()
-	m.seconds.WithLabelValues(source).Observe(took.Seconds())
 	m.attempts.granted(result)
 	for _, w := range result.GetWarnings() {
 		name, _ := m.labels(w.GetLimit(), "")
@@ -228,18 +233,12 @@ func (m *Set) Decided(op *logv1.Acquire, result *logv1.AcquireResult, took time.
 
 // labels are the names as labels: empty where they are not an operator's.
 func (m *Set) labels(limit, class string) (limitLabel, classLabel string) {
-	known := m.known.Load()
-	if known == nil {
+	s := m.grantsOf(limit)
+	if s == nil {
 		return "", ""
 	}
-	classes, ok := (*known)[limit]
-	if !ok {
-		return "", ""
-	}
-	for _, c := range classes {
-		if c.GetName() == class {
-			return limit, class
-		}
+	if i := s.class(class); i > 0 {
+		return limit, class
 	}
 	return limit, ""
 }
