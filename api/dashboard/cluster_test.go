@@ -59,11 +59,11 @@ func TestARefusalIsPlain(t *testing.T) {
 func TestEachClassSaysHowLong(t *testing.T) {
 	picture := calm()
 	for i, queue := range picture.GetLimits()[0].GetQueues() {
-		queue.Oldest = durationpb.New(time.Duration(i+1) * 7 * time.Second)
+		queue.Oldest = durationpb.New(time.Duration(i) * 7 * time.Second)
 		queue.Eta = durationpb.New(time.Duration(i+1) * time.Minute)
 	}
 	p := open(t, picture)
-	want := "412\noldest 31 s, ETA 2 min 0 s\nlive: 12, oldest 7 s, ETA 1 min 0 s\nbatch: 400, oldest 14 s, ETA 2 min 0 s"
+	want := "412\noldest 31 s, ETA 2 min 0 s\nlive: 12, oldest 0 s, ETA 1 min 0 s\nbatch: 400, oldest 7 s, ETA 2 min 0 s"
 	if got := p.row("limits")[2]; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -15,6 +15,7 @@ export function seconds(text) {
 
 export function duration(s) {
   if (s === null || Number.isNaN(s)) return '–';
+  if (s === 0) return '0 s';
   if (s < 0.01) return `${(s * 1e3).toFixed(2)} ms`;
   if (s < 1) return `${Math.round(s * 1e3)} ms`;
   if (s < 10) return `${tenth.format(s)} s`;
