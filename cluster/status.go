@@ -80,6 +80,7 @@ func (n *Node) addGauges() {
 		func() float64 { return float64(n.budgets.Tops().Over) })
 	n.metrics.Queues(n.waiting.Depths)
 	n.metrics.Levels(n.viewNow)
+	n.metrics.Escrow(n.grants.Wallet)
 	n.metrics.Gauge("quorlease_voters", "Members that vote.", func() float64 {
 		voters, _ := n.roster.Count()
 		return float64(voters)

@@ -74,10 +74,21 @@ func (s *table) appliedLease(op *logv1.Operation, result *logv1.AcquireResult) {
 	s.Applied([]*logv1.Operation{op}, []*logv1.Result{{Kind: &logv1.Result_Acquire{Acquire: result}}})
 }
 
-// TestTraps: each trace that broke an earlier design, at one wallet.
-func TestTraps(t *testing.T) {
+// trace runs each of some traces at a wallet of its own.
+func trace(t *testing.T, traces map[string]func(*table)) {
+	t.Helper()
 	t.Parallel()
-	for name, run := range map[string]func(*table){
+	for name, run := range traces {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			run(newTable(t))
+		})
+	}
+}
+
+// TestTrapsOfWhatComes: each trace that broke an earlier design, of what asks bring.
+func TestTrapsOfWhatComes(t *testing.T) {
+	trace(t, map[string]func(*table){
 		// A process has an id of its own, and no sequence twice.
 		"T7": func(s *table) {
 			s.step(0)
@@ -157,6 +168,12 @@ func TestTraps(t *testing.T) {
 				s.t.Error("it went back and is still there")
 			}
 		},
+	})
+}
+
+// TestTrapsOfWhatGoes: those of what is spent, set aside and given back.
+func TestTrapsOfWhatGoes(t *testing.T) {
+	trace(t, map[string]func(*table){
 		// Denied demand asks for nothing.
 		"T16": func(s *table) {
 			for range 100 {
@@ -213,12 +230,7 @@ func TestTraps(t *testing.T) {
 				s.t.Error("live was not")
 			}
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			run(newTable(t))
-		})
-	}
+	})
 }
 
 // TestRestoredAsks: an ask whose entry a snapshot has skipped brings what the snapshot

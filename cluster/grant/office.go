@@ -113,6 +113,7 @@ func (o *Office) Applied(ops []*logv1.Operation, results []*logv1.Result, effect
 			o.Wallet.Void(e.Limit, e.Key)
 		case effect.NodeSet, effect.NodeRemoved:
 			stale = true
+		default:
 		}
 	}
 	if stale {

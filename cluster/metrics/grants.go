@@ -12,22 +12,22 @@ import (
 
 // The places where an acquire is decided, as positions in sourceNames.
 const (
-	here = iota
-	consensus
-	escrow
+	fromHere = iota
+	fromConsensus
+	fromEscrow
 	sources
 )
 
-var sourceNames = [sources]string{here: "", consensus: "consensus", escrow: "escrow"}
+var sourceNames = [sources]string{fromHere: "", fromConsensus: "consensus", fromEscrow: "escrow"}
 
 func sourceOf(result *logv1.AcquireResult) int {
 	switch {
 	case result.GetEscrow():
-		return escrow
+		return fromEscrow
 	case retries.DecidedHere(result):
-		return here
+		return fromHere
 	default:
-		return consensus
+		return fromConsensus
 	}
 }
 
