@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/audit"
 	"github.com/quorlease/quorlease/cluster/clustertest"
 	"github.com/quorlease/quorlease/cluster/usage"
+	"github.com/quorlease/quorlease/plan"
 )
 
 // TestUsageOfAllNodes: each node counts what it answered, and one says it for all that
@@ -54,6 +55,38 @@ func TestUsageOfAllNodes(t *testing.T) {
 		if diff := cmp.Diff(want, got.Rows); diff != "" || strings.Join(got.Missing, " ") != "c" {
 			b.Errorf("%v, without %v (-want +got)\n%s", got.Nodes, got.Missing, diff)
 		}
+	})
+}
+
+// TestEstimatesOfAllNodes: every settle is measured once, by the node that was asked, and
+// one node says it for all.
+func TestEstimatesOfAllNodes(t *testing.T) {
+	t.Parallel()
+	t.Run("S3-36", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, nil, func(b bubble) {
+			c := b.Cluster
+			c.ApplyLimits(c.Leader(), clustertest.Rate("gpt", 1, time.Hour, 1000))
+			for i, used := range []int64{50, 100, 108, 100, 130} {
+				lease := clustertest.Track("gpt", 100)
+				settle := &logv1.Settle{LeaseId: lease.GetLeaseId(), Owner: lease.GetOwner(), Used: []*logv1.Usage{
+					{Dimension: lease.GetCharges()[0].GetDimension(), Used: used},
+				}}
+				for _, op := range []*logv1.Operation{
+					{Kind: &logv1.Operation_Acquire{Acquire: lease}},
+					{Kind: &logv1.Operation_Settle{Settle: settle}}, {Kind: &logv1.Operation_Settle{Settle: settle}},
+				} {
+					if _, err := c.Node([]string{"a", "b", "c"}[i%3]).Do(b.Context(), op, 0); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+			got := c.Node("b").Usage(b.Context(), usage.Query{By: usage.ByLimit, Hours: 1, Top: 10})
+			want := plan.Errors{Tasks: 5, P50: 0, P90: 3000, P99: 3000, Most: 3000}
+			if len(got.Rows) != 1 || got.Rows[0].Estimates == nil || got.Rows[0].Estimates.Errors() != want {
+				b.Errorf("%+v, want %+v", got.Rows, want)
+			}
+		})
 	})
 }
 

@@ -47,6 +47,7 @@ type fakeNode struct {
 	keys     *quorleasev1.LimitsKeysResponse
 	status   *quorleasev1.ClusterStatusResponse
 	clients  *quorleasev1.ClientsListResponse
+	usage    []*quorleasev1.UsageRow
 	events   []*quorleasev1.Event
 	watching chan struct{}
 }

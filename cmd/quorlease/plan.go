@@ -1,9 +1,14 @@
 package main
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cmd/quorlease/ask"
 	"github.com/quorlease/quorlease/cmd/quorlease/planning"
+	"github.com/quorlease/quorlease/cmd/quorlease/show"
 )
 
 func newPlan(a *app) *cobra.Command {
@@ -12,11 +17,11 @@ func newPlan(a *app) *cobra.Command {
 		Use: planning.Use, Short: "Reckon what a limit carries: pace, headroom, time, and what if",
 		Long: planning.Long, Example: planning.Example,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.checkFormat(); err != nil {
 				return err
 			}
-			answer, err := o.Answer(a.stdin, a.format == formatJSON)
+			answer, err := o.Answer(c.Context(), a.stdin, a.measured, a.format == formatJSON)
 			if err != nil {
 				return err
 			}
@@ -25,4 +30,16 @@ func newPlan(a *app) *cobra.Command {
 	}
 	o.Define(cmd.Flags())
 	return cmd
+}
+
+// measured asks the nodes for what they have counted, and says who did not.
+func (a *app) measured(
+	ctx context.Context, request *quorleasev1.UsageBookQueryRequest,
+) (*quorleasev1.UsageBookQueryResponse, error) {
+	answer, err := answerOf(ctx, a, ask.Read,
+		ask.CallOf(quorleasev1.NewUsageBookClient, quorleasev1.UsageBookClient.Query, request))
+	if err == nil {
+		show.UsageMissing(a.stderr, answer)
+	}
+	return answer, err
 }

@@ -3,8 +3,11 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
 // nightlyYAML is the limit of the nightly backfill, and callers as they were.
@@ -90,6 +93,13 @@ func TestPlanPrints(t *testing.T) {
 	t.Run("S3-21", func(t *testing.T) {
 		has(t, demo, "15 120/min - 15 10 5 s 8,6,4,2,0", "20 120/min - 20 5 2.5 s 3,1,0")
 	})
+	t.Run("S3-36_as_the_nodes_measured_it", func(t *testing.T) {
+		node := fullFake()
+		node.usage = estimated()
+		measured := append([]string{"--endpoints", startFake(t, node).addr}, with("--measured")...)
+		has(t, measured, "92% suggested 147.2/min 75.2/min 79.8 min", "margin 8%: of 100 tasks of input_tokens in a week, "+
+			"50 of 100 used at most 0% more than they were charged, 90 8%, 99 8%, all 80%")
+	})
 	t.Run("S3-36", func(t *testing.T) {
 		has(t, nightlyPlan, "margin 25%: nothing has measured the error of the estimates;")
 		has(t, with("--error", "8%"), "margin 8%: the measured error of the estimates, 99th percentile",
@@ -102,4 +112,56 @@ func TestPlanPrints(t *testing.T) {
 		has(t, with("--settled", settled), "92% suggested 147.2/min 75.2/min 79.8 min",
 			"margin 8%: of 100 tasks, 50 of 100 used at most 0% more than they were charged, 90 8%, 99 8%, all 80%")
 	})
+}
+
+// estimated is what nodes have measured of the limit of the nightly backfill: of one
+// dimension less than of another, of a third too little, and of another limit more.
+func estimated() []*quorleasev1.UsageRow {
+	row := func(limit, dimension string, tasks, p99, most int64) *quorleasev1.UsageRow {
+		return &quorleasev1.UsageRow{Name: limit, Limit: limit, Dimension: dimension, Estimates: &quorleasev1.UsageEstimates{
+			Tasks: tasks, P90Bp: p99, P99Bp: p99, MostBp: most,
+		}}
+	}
+	return []*quorleasev1.UsageRow{
+		{Name: "provider", Limit: "provider", Dimension: "requests"},
+		row("provider", "requests", 5000, 0, 0),
+		row("provider", "input_tokens", 100, 800, 8000), row("provider", "output_tokens", 99, 3000, 3000),
+		row("provider", "images", 500, 3000, 3000), row("provider-batch", "requests", 500, 3000, 3000),
+	}
+}
+
+// TestPlanMeasured: what nodes can't say is an error that names the limit and the figure,
+// and who of them did not answer is named beside the plan.
+func TestPlanMeasured(t *testing.T) {
+	t.Parallel()
+	ask := func(rows []*quorleasev1.UsageRow, args ...string) outcome {
+		node := fullFake()
+		node.usage = rows
+		args = append([]string{"--endpoints", startFake(t, node).addr}, args...)
+		return commandWith(t, t.Context(), nightlyYAML, args...)
+	}
+	few := estimated()[3:]
+	for want, more := range map[string][]string{
+		`--measured: limit "provider": at most 99 tasks of a dimension were settled in a week, at least 100`: {"--measured"},
+
+		"--error and --measured both say how far estimates are off": {"--measured", "--error", "8%"},
+	} {
+		args := append(slices.Clone(nightlyPlan), more...)
+		if got := ask(few, args...); got.code == 0 || !strings.Contains(got.stderr, want) || got.stdout != "" {
+			t.Errorf("%v: exit code %d, stderr %q, want %q", args, got.code, got.stderr, want)
+		}
+	}
+	got := ask(few, "plan", "-f", "-", "--limit", "provider-batch", "--cost", "requests=1", "--measured", "-o", "json")
+	if got.code != 0 || got.stderr != "without n3, which did not answer\n" ||
+		!strings.Contains(got.stdout, `"suggested_bp": "3000"`) {
+		t.Errorf("exit code %d, %q, %s", got.code, got.stderr, got.stdout)
+	}
+	off := []*quorleasev1.UsageRow{{Name: "provider-batch", Dimension: "requests", Estimates: &quorleasev1.UsageEstimates{
+		Tasks: 100, P99Bp: 10_000,
+	}}}
+	got = ask(off, "plan", "-f", "-", "--limit", "provider-batch", "--cost", "requests=1", "--measured")
+	if want := "limit \"provider-batch\": one in a hundred tasks used 100% more than it was charged"; got.code == 0 ||
+		!strings.Contains(got.stderr, want) {
+		t.Errorf("exit code %d, %q, want %q", got.code, got.stderr, want)
+	}
 }

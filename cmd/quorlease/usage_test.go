@@ -20,15 +20,28 @@ func (f usageOf) Query(
 	ctx context.Context, r *quorleasev1.UsageBookQueryRequest,
 ) (*quorleasev1.UsageBookQueryResponse, error) {
 	to := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
+	rows := f.usage
+	if rows == nil {
+		rows = counted(r.GetBy() == "limit")
+	}
 	return answer(ctx, f.fakeNode, r, &quorleasev1.UsageBookQueryResponse{
 		From: timestamppb.New(to.Truncate(time.Hour).Add(-23 * time.Hour)), To: timestamppb.New(to),
 		Nodes: []string{"n1", "n2"}, Missing: []string{"n3"},
-		Rows: []*quorleasev1.UsageRow{
-			{Name: `a,"b`, Limit: "llm", Dimension: "input_tokens", Grants: 12, Denials: 3, Granted: 14400, Denied: 3600},
-			{Name: "", Limit: "llm", Dimension: "requests", Grants: 2, Granted: 2},
-			{Limit: "llm", Dimension: "requests", Grants: 90, Granted: 90, Other: true},
-		},
+		Rows: rows,
 	})
+}
+
+// counted are rows, with estimates or without.
+func counted(estimates bool) []*quorleasev1.UsageRow {
+	rows := []*quorleasev1.UsageRow{
+		{Name: `a,"b`, Limit: "llm", Dimension: "input_tokens", Grants: 12, Denials: 3, Granted: 14400, Denied: 3600},
+		{Name: "", Limit: "llm", Dimension: "requests", Grants: 2, Granted: 2},
+		{Limit: "llm", Dimension: "requests", Grants: 90, Granted: 90, Other: true},
+	}
+	if estimates {
+		rows[0].Estimates = &quorleasev1.UsageEstimates{Tasks: 120, P90Bp: 300, P99Bp: 800, MostBp: 20_000}
+	}
+	return rows
 }
 
 // TestUsage: the same as text, JSON and CSV; who did not answer is no part of it.
@@ -40,6 +53,7 @@ func TestUsage(t *testing.T) {
 		{"usage.json", "client", "json", ""},
 		{"usage.csv", "client", "csv", "without n3, which did not answer\n"},
 		{"usage-limit.text", "limit", "text", "without n3, which did not answer\n"},
+		{"usage-limit.json", "limit", "json", ""},
 		{"usage-limit.csv", "limit", "csv", "without n3, which did not answer\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

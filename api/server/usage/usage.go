@@ -11,6 +11,7 @@ import (
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
 	"github.com/quorlease/quorlease/cluster/usage"
+	"github.com/quorlease/quorlease/plan"
 )
 
 // hoursDefault is how far back a query looks that does not say.
@@ -46,9 +47,19 @@ func (s *Service) Query(
 		answer.Rows = append(answer.Rows, &quorleasev1.UsageRow{
 			Name: row.Name, Limit: row.Limit, Dimension: row.Dimension, Other: row.Other,
 			Grants: row.Grants, Denials: row.Denials, Granted: row.Granted, Denied: row.Denied,
+			Estimates: estimates(row.Estimates),
 		})
 	}
 	return answer, nil
+}
+
+// estimates are the figures of a tally, nil where there is none.
+func estimates(t *plan.Tally) *quorleasev1.UsageEstimates {
+	if t == nil {
+		return nil
+	}
+	e := t.Errors()
+	return &quorleasev1.UsageEstimates{Tasks: e.Tasks, P50Bp: e.P50, P90Bp: e.P90, P99Bp: e.P99, MostBp: e.Most}
 }
 
 // query checks what is asked.

@@ -113,29 +113,71 @@ func (n *nodes) told() string {
 // once is one notification and one resolution.
 const once = "cluster firing 1, cluster resolved 1"
 
-// TestOneNodeTells: of what all nodes see, a receiver hears once that it begins and once
-// that it is over, whoever leads meanwhile.
-func TestOneNodeTells(t *testing.T) {
-	t.Parallel()
-	begin, end := storms(events.ClientOverBudget, "batch-scorer", 3), calm(events.ClientOverBudget, "batch-scorer")
-	for _, row := range []struct {
-		name string
-		run  func(*nodes)
-		want string
-	}{
-		{"S1-48_one_leader", func(n *nodes) {
+// telling is what happens, and what the receiver is told then.
+type telling struct {
+	name string
+	run  func(*nodes)
+	want string
+}
+
+var (
+	begin = storms(events.ClientOverBudget, "batch-scorer", 3)
+	end   = calm(events.ClientOverBudget, "batch-scorer")
+)
+
+// leaders are what happens while each of them lives.
+func leaders() []telling {
+	return []telling{
+		{"one_leader", func(n *nodes) {
 			n.see(begin)
 			pass(time.Minute)
 			n.see(end)
 		}, once},
-		{"S3-27_a_spend_cap", func(n *nodes) {
+		{"a_spend_cap", func(n *nodes) {
 			n.see(capped("a"))
 			n.see(cleared("a"))
 		}, once},
-		{"G8_what_one_node_alone_sees", func(n *nodes) {
+		{"what_one_node_alone_sees", func(n *nodes) {
 			n.see(lost)
 			n.see(restored)
 		}, "n1 firing 1, n2 firing 2, n3 firing 3, n1 resolved 1, n2 resolved 2, n3 resolved 3"},
+		{"another_leads_and_then_the_first_again", func(n *nodes) {
+			n.see(begin)
+			pass(time.Minute)
+			n.lead(1)
+			pass(time.Minute)
+			n.lead(0)
+			pass(time.Minute)
+			n.lead(2)
+			n.see(end)
+		}, once},
+		{"one_that_is_long_over_is_not_told_again", func(n *nodes) {
+			n.see(begin)
+			n.see(end)
+			pass(time.Minute)
+			n.lead(1)
+		}, once},
+		// The first one still owes the beginning, and both of them the end, in whatever
+		// order they try again.
+		{"the_receiver_is_away_when_another_leads", func(n *nodes) {
+			n.set(func() { n.away = true })
+			n.see(begin)
+			pass(time.Minute)
+			n.lead(1)
+			pass(time.Minute)
+			n.see(end)
+			n.set(func() { n.away = false })
+			pass(5 * time.Minute)
+			n.set(func() {
+				slices.SortFunc(n.got, func(a, b alert.Alert) int { return strings.Compare(a.Status(), b.Status()) })
+			})
+		}, "cluster firing 1, cluster resolved 1, cluster resolved 1"},
+	}
+}
+
+// losses are what happens when one dies.
+func losses() []telling {
+	return []telling{
 		{"the_leader_dies_in_the_middle", func(n *nodes) {
 			n.see(begin)
 			pass(time.Minute)
@@ -182,38 +224,21 @@ func TestOneNodeTells(t *testing.T) {
 			pass(5 * time.Minute)
 			n.lead(1)
 		}, once},
-		{"another_leads_and_then_the_first_again", func(n *nodes) {
-			n.see(begin)
-			pass(time.Minute)
-			n.lead(1)
-			pass(time.Minute)
-			n.lead(0)
-			pass(time.Minute)
-			n.lead(2)
-			n.see(end)
-		}, once},
-		{"one_that_is_long_over_is_not_told_again", func(n *nodes) {
-			n.see(begin)
-			n.see(end)
-			pass(time.Minute)
-			n.lead(1)
-		}, once},
-		// The first one still owes the beginning, and both of them the end, in whatever
-		// order they try again.
-		{"the_receiver_is_away_when_another_leads", func(n *nodes) {
-			n.set(func() { n.away = true })
-			n.see(begin)
-			pass(time.Minute)
-			n.lead(1)
-			pass(time.Minute)
-			n.see(end)
-			n.set(func() { n.away = false })
-			pass(5 * time.Minute)
-			n.set(func() {
-				slices.SortFunc(n.got, func(a, b alert.Alert) int { return strings.Compare(a.Status(), b.Status()) })
-			})
-		}, "cluster firing 1, cluster resolved 1, cluster resolved 1"},
-	} {
+	}
+}
+
+// TestOneNodeTells: of what all nodes see, a receiver hears once that it begins and once
+// that it is over, whoever leads meanwhile.
+func TestOneNodeTells(t *testing.T) {
+	t.Parallel()
+	t.Run("S1-48_S3-27_while_leaders_live", func(t *testing.T) { tell(t, leaders()) })
+	t.Run("S1-48_S3-27_when_one_dies", func(t *testing.T) { tell(t, losses()) })
+}
+
+func tell(t *testing.T, rows []telling) {
+	t.Helper()
+	t.Parallel()
+	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

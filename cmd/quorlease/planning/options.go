@@ -3,6 +3,7 @@ package planning
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,10 +25,11 @@ import (
 // Use, Long and Example are the command's help.
 const (
 	Use  = "plan -f FILE --cost DIM=N,… [--live RATE] [--tasks N] [--clients N]"
-	Long = `Reckon what a limit of a file carries, without asking a node: how many tasks a
-minute each dimension allows and which one binds, what live work leaves, how long
-a backlog takes and at what pace, over how long a window clients would have to
-spread if chance alone kept them apart, and what a burst does to the bucket.
+	Long = `Reckon what a limit of a file carries: how many tasks a minute each dimension
+allows and which one binds, what live work leaves, how long a backlog takes and at
+what pace, over how long a window clients would have to spread if chance alone
+kept them apart, and what a burst does to the bucket. No node is asked for that
+without --measured.
 
 --cost says what one task takes; one request unless it says so. With more than
 one limit in the file that has these dimensions, --limit names it. --live is how
@@ -35,7 +37,9 @@ many tasks come whatever else happens.
 
 A quarter of the limit is the suggested margin. It shrinks with a measured error
 of the estimates only: --error takes the 99th percentile of how much more than
-what was charged was used, and --settled works it out from tasks of yours.
+what was charged was used, --settled works it out from tasks of yours, and
+--measured asks the nodes for how far the leases of that limit were off that were
+settled in a week.
 
 The last table lets tasks come in one moment at a full bucket, by its capacity
 and its rate. Everything is exact and rounded where it is printed.`
@@ -49,6 +53,7 @@ and its rate. Everything is exact and rounded where it is printed.`
 type Options struct {
 	file, limit, live, wrong, settled string
 	cost, rates                       []string
+	measured                          bool
 	tasks, clients                    int64
 	arrivals                          int64
 	capacities                        []string
@@ -64,6 +69,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.clients, "clients", 0, "how `many` begin at once")
 	flags.StringVar(&o.wrong, "error", "", "measured error of estimates, its 99th percentile, as a `share`")
 	flags.StringVar(&o.settled, "settled", "", "measure that error on tasks in a `file`: a line each, charged and used")
+	flags.BoolVar(&o.measured, "measured", false, "take that error from what the nodes saw settled in a week")
 	flags.Int64Var(&o.arrivals, "arrivals", 0, "how `many` tasks come in one moment; 0: as many as there are clients")
 	flags.StringSliceVar(&o.capacities, "capacities", nil,
 		"`sizes` of the bucket to compare, in tasks; else the file's and larger ones")
@@ -76,18 +82,18 @@ type result struct {
 	place    string
 	question plan.Question
 	// errors are nil where they were not measured here.
-	errors *plan.Errors
+	errors *measured
 	answer *plan.Answer
 }
 
 // Answer is what the command prints. Its errors name the flag, or the line of the
-// file, and the value.
-func (o *Options) Answer(stdin io.Reader, asJSON bool) ([]byte, error) {
+// file, and the value. It asks nodes only where the flags say so.
+func (o *Options) Answer(ctx context.Context, stdin io.Reader, ask Ask, asJSON bool) ([]byte, error) {
 	name, file, err := source.Read(o.file, stdin)
 	if err != nil {
 		return nil, source.Lines(err)
 	}
-	r, err := o.plan(name, file)
+	r, err := o.plan(ctx, name, file, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -99,16 +105,14 @@ func (o *Options) Answer(stdin io.Reader, asJSON bool) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func (o *Options) plan(name string, file *limitsfile.File) (*result, error) {
+func (o *Options) plan(ctx context.Context, name string, file *limitsfile.File, ask Ask) (*result, error) {
 	q, err := o.question()
+	if err == nil {
+		err = o.source()
+	}
 	if err != nil {
 		return nil, err
 	}
-	off, measured, err := o.measure()
-	if err != nil {
-		return nil, err
-	}
-	q.ErrorP99 = off
 	costs, err := o.costs()
 	if err != nil {
 		return nil, err
@@ -119,9 +123,12 @@ func (o *Options) plan(name string, file *limitsfile.File) (*result, error) {
 	}
 	at := fmt.Sprintf("limits[%d]", i)
 	line, column := file.Place(at)
-	r := &result{limit: l, place: fmt.Sprintf("%s:%d:%d", name, line, column), question: q, errors: measured}
+	r := &result{limit: l, place: fmt.Sprintf("%s:%d:%d", name, line, column), question: q}
 	r.question.Target = l.GetTarget()
 	r.question.Dimensions = charged(l, costs)
+	if err = o.estimates(ctx, ask, r); err != nil {
+		return nil, err
+	}
 	if o.arrivals == 0 {
 		r.question.Arrivals = o.clients
 	}
@@ -134,6 +141,23 @@ func (o *Options) plan(name string, file *limitsfile.File) (*result, error) {
 		return nil, exit.Usagef("--%w", err)
 	}
 	return r, nil
+}
+
+// estimates finds out how far estimates are off, from where the flags say.
+func (o *Options) estimates(ctx context.Context, ask Ask, r *result) (err error) {
+	switch {
+	case o.measured:
+		r.errors, err = o.atNodes(ctx, ask, r.limit.GetName(), r.question.Dimensions)
+	case o.settled != "":
+		r.errors, err = o.measure()
+	default:
+		r.question.ErrorP99, err = Share(o.wrong)
+		return err
+	}
+	if err == nil {
+		r.question.ErrorP99 = &r.errors.P99
+	}
+	return err
 }
 
 // tooSmall is the error of a bucket that never holds a task: where its size stands,

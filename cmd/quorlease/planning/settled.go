@@ -9,40 +9,37 @@ import (
 
 	"github.com/quorlease/quorlease/api/limitsfile"
 	"github.com/quorlease/quorlease/api/limitsfile/written"
-	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/plan"
 )
 
 // settledMax bounds a file of settled tasks.
 const settledMax = 1_000_000
 
-// measure is the error of the estimates: of the tasks in a file, or as it was given.
-func (o *Options) measure() (bp *int64, errs *plan.Errors, err error) {
-	if o.settled == "" {
-		bp, err = Share(o.wrong)
-		return bp, nil, err
-	}
-	if o.wrong != "" {
-		return nil, nil, exit.Usagef("--error and --settled both say how far estimates are off: give one")
-	}
+// measured is how far estimates were off, and what was measured.
+type measured struct {
+	plan.Errors
+	of string
+}
+
+// measure is the error of the estimates: of the tasks in the file.
+func (o *Options) measure() (*measured, error) {
 	file, err := os.Open(o.settled)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read settled tasks: %w", err)
+		return nil, fmt.Errorf("read settled tasks: %w", err)
 	}
 	defer file.Close()
 	tasks, err := settledIn(o.settled, file)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	measured, err := plan.Measure(tasks)
+	errs, err := plan.Measure(tasks)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", o.settled, err)
+		return nil, fmt.Errorf("%s: %w", o.settled, err)
 	}
-	if measured.P99 > plan.ErrorMax {
-		return nil, nil, fmt.Errorf("%s: one in a hundred tasks used %s more than it was charged: no margin covers 100%%",
-			o.settled, written.FormatShare(measured.P99))
+	if errs.P99 > plan.ErrorMax {
+		return nil, fmt.Errorf("%s: %s", o.settled, beyond(errs.P99))
 	}
-	return &measured.P99, &measured, nil
+	return &measured{Errors: errs}, nil
 }
 
 // settledIn reads a task a line: what it was charged and what it used, with space or

@@ -28,13 +28,17 @@ func TestSettledThatIsWrong(t *testing.T) {
 			if err := os.WriteFile(o.settled, []byte(row.tasks), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := o.measure(); err == nil || !strings.Contains(err.Error(), row.want) {
+			if _, err := o.measure(); err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%v, want %s", err, row.want)
 			}
 		})
 	}
 	both := &Options{settled: "tasks.txt", wrong: "8%"}
-	if _, _, err := both.measure(); err == nil || !strings.Contains(err.Error(), "--error and --settled both") {
+	if err := both.source(); err == nil || !strings.Contains(err.Error(), "--error and --settled both") {
+		t.Errorf("both: %v", err)
+	}
+	both = &Options{settled: "tasks.txt", measured: true}
+	if err := both.source(); err == nil || !strings.Contains(err.Error(), "--settled and --measured both") {
 		t.Errorf("both: %v", err)
 	}
 }
