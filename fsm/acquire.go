@@ -43,6 +43,7 @@ func (m *Machine) applyAcquire(op *logv1.Acquire) *logv1.Result {
 		m.countLeases(&m.plan)
 	}
 	if len(m.plan.denials) > 0 {
+		m.plan.promise(m)
 		return m.plan.denied().wrapped()
 	}
 	m.plan.commit(m, op.GetClient())
@@ -207,6 +208,10 @@ func (p *plan) commit(m *Machine, client string) {
 			continue
 		}
 		t := &p.targets[l.target]
+		if l.escrow != nil {
+			l.took = m.escrow.Pay(l.escrow, l.charge.GetAmount())
+			continue
+		}
 		t.key.Held(int(l.dimension)).Bucket = l.after
 		if t.lim.Limit.GetKind() == logv1.Kind_KIND_QUOTA {
 			quota.Warn(&m.effects, t.lim, t.key, int(l.dimension), client)
@@ -262,11 +267,15 @@ func (p *plan) granted() *answer {
 	a.acquire.Charges = a.charges[:0]
 	for i := range p.lines {
 		c := p.lines[i].charge
-		if c.GetKeep() != 0 {
+		if c.GetKeep() != 0 || c.GetEscrow() != nil {
 			c = &logv1.Charge{Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Amount: c.GetAmount()}
 		}
 		a.acquire.Charges = append(a.acquire.Charges, c)
+		if p.lines[i].escrow != nil {
+			a.acquire.Paid = append(a.acquire.Paid, uint32(p.lines[i].position))
+		}
 	}
+	slices.Sort(a.acquire.Paid)
 	p.remaining(a, true)
 	return a
 }
@@ -287,7 +296,7 @@ func (p *plan) remaining(a *answer, granted bool) {
 		r := &left[i]
 		r.Limit, r.Key, r.Dimension = l.charge.GetLimit(), l.charge.GetKey(), l.charge.GetDimension()
 		r.Tokens = l.left
-		if granted && !l.refused {
+		if granted && !l.refused && l.escrow == nil {
 			// Whole tokens were taken of a whole number of units: exact.
 			r.Tokens -= l.charge.GetAmount()
 		}

@@ -76,6 +76,12 @@ func (p *plan) lookTokens(m *Machine, t *target, l *line) (logv1.Reason, int64) 
 	l.after = t.bucket(int(l.dimension), p.by.now)
 	l.left = l.after.Remaining(shape)
 	amount := l.charge.GetAmount()
+	if l.charge.GetEscrow() != nil && !p.by.untracked {
+		class := t.counts.Dimensions[l.dimension].ClassName(int(l.class))
+		if l.escrow = m.escrow.Pays(l.charge, p.of(l), class); l.escrow != nil {
+			return logv1.Reason_REASON_UNSPECIFIED, 0
+		}
+	}
 	took, ok := l.after.TakeLeaving(shape, int(l.class), amount, l.charge.GetKeep())
 	switch {
 	case ok:

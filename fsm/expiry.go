@@ -30,6 +30,7 @@ func (m *Machine) sweep() {
 		}
 		m.state.ForgetLease(l)
 	}
+	m.escrow.Sweep(sweepMost)
 	m.state.ForgetControls(sweepMost)
 	m.sweepLimits()
 	m.state.ForgetSilent(sweepMost)
@@ -46,7 +47,7 @@ func (m *Machine) sweepLimits() {
 		if k, due := lim.FirstDue(); due <= m.state.Now {
 			m.sweepKey(lim, k)
 		} else if lim.Live() || lim.Keys() > 0 {
-			m.state.SetLineage(lim, lim.Forget(m.state.Now))
+			m.voids(lim, m.state.SetLineage(lim, lim.Forget(m.state.Now)))
 		} else {
 			// It was deleted, and nothing is left to remember.
 			m.state.ForgetLimit(lim)

@@ -8,6 +8,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/escrow"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/state"
@@ -40,6 +41,8 @@ type Inspection struct {
 	// Control is what feedback did to the key, nil for nothing. It must not be
 	// changed.
 	Control *record.Control
+	// Escrow is what nodes hold of the key.
+	Escrow []escrow.Outstanding
 }
 
 // BucketView is one bucket, in tokens; levels rounded down, debts up.
@@ -89,6 +92,7 @@ func (m *Machine) Glance(now bucket.Instant, limit, key string) (*Inspection, er
 	now = max(now, m.state.Now)
 	t := m.targetOf(lim, key, m.state.FindKey(lim.ID, key))
 	in := &Inspection{Limit: lim.Limit, Key: key, Seen: t.key != nil, Now: now, Keys: lim.Keys(), Control: t.control}
+	in.Escrow = m.Escrow().Of(limit, key)
 	if t.key != nil {
 		in.OpenLeases = int(t.key.Leases)
 	}
@@ -99,7 +103,7 @@ func (m *Machine) Glance(now bucket.Instant, limit, key string) (*Inspection, er
 			continue
 		}
 		b := t.bucket(i, now)
-		v := view(lim.Limit, d, &b, t.open(d.ID))
+		v := view(m.state, lim.Limit, d, &b, t.open(d.ID))
 		if d.Kind == logv1.Kind_KIND_CONCURRENCY {
 			v.Open = lim.InUse(key, now)
 			v.Level = max(0, v.Burst-v.Open)
@@ -121,12 +125,12 @@ func (t *target) open(dimension uint32) int64 {
 	return 0
 }
 
-func view(limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64) BucketView {
+func view(s *state.State, limit *logv1.Limit, d *lineage.Dimension, b *bucket.Bucket, open int64) BucketView {
 	v := BucketView{
 		Dimension: d.Spec.GetName(), Level: b.Level(d.Shape), Burst: d.Shape.Burst(), Open: open,
 	}
 	v.Amount, v.Interval = lineage.Rate(d.Spec, d.Target)
-	v.Slack, v.SlackTokens = lineage.Slack(limit, d)
+	v.Slack, v.SlackTokens = lineage.Slack(limit, d, escrow.Life(s, limit, d))
 	for class := range d.Shape.Classes() {
 		debt := b.Debt(d.Shape, class)
 		v.Debt += min(debt, math.MaxInt64-v.Debt)

@@ -206,7 +206,7 @@ func (m *Machine) commitLimits(c *change) {
 			step.lineage.ID = m.state.NextLimit()
 			lim = m.state.AddLimit(step.lineage)
 		} else {
-			m.state.SetLineage(lim, step.lineage)
+			m.voids(lim, m.state.ChangeLimit(lim, step.lineage))
 		}
 		switch {
 		case step.after == nil:
@@ -219,4 +219,11 @@ func (m *Machine) commitLimits(c *change) {
 		m.effects.Add(effect.Effect{Kind: effect.LimitChanged, Limit: step.name})
 	}
 	m.commitBudgets(c.budgets)
+}
+
+// voids tells that what nodes hold of a limit is void.
+func (m *Machine) voids(lim *state.Limit, voided bool) {
+	if voided {
+		m.effects.Add(effect.Effect{Kind: effect.EscrowVoided, Limit: lim.Name})
+	}
 }

@@ -40,7 +40,7 @@ func working(s *state.State) *Machine {
 	m.leases = lease.New(s, &m.effects)
 	m.admitted = admitted.New(s, &m.effects)
 	m.feedback = feedback.New(s, &m.effects)
-	m.escrow = escrow.New()
+	m.escrow = escrow.New(s)
 	return m
 }
 
@@ -54,6 +54,7 @@ func (m *Machine) Apply(index uint64, entry *logv1.Entry) ([]*logv1.Result, []ef
 	m.advance(entry)
 	m.sweep()
 	operations := entry.GetOperations()
+	m.escrow.Begin(operations)
 	results := make([]*logv1.Result, len(operations))
 	for i, op := range operations {
 		results[i] = m.applyOne(op)
@@ -111,6 +112,8 @@ type Counts struct {
 	// Controlled are keys that feedback has paused, slowed or blocked, Blocked those
 	// that stay closed until a person clears them.
 	Controlled, Blocked int
+	// Escrows are records of what nodes hold.
+	Escrows int
 }
 
 // Counts says how much there is of what the caps bound.
@@ -119,8 +122,12 @@ func (m *Machine) Counts() Counts {
 		Keys: m.state.Keys(), Leases: m.state.Leases(), OpenLeases: m.state.OpenLeases(),
 		Limits: m.state.Limits(), Clients: m.state.Clients(), Reports: m.state.Reports(), Sessions: m.state.Sessions(),
 		Shares: m.state.Shares.Len(), Controlled: m.state.Controlled(), Blocked: m.state.Blocked(),
+		Escrows: m.state.Ledger.Len(),
 	}
 }
+
+// Escrow is what nodes hold of buckets, and may.
+func (m *Machine) Escrow() escrow.View { return escrow.See(m.state) }
 
 // Hash is the state hash: two machines that have applied the same entries have
 // the same, whatever their architecture and whether or not one was restored

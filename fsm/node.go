@@ -70,7 +70,7 @@ func (m *Machine) fits(caps *logv1.Caps) error {
 		most  int64
 	}{
 		{"caps.keys", m.state.Keys(), caps.GetKeys()},
-		{"caps.leases", m.state.Leases(), caps.GetLeases()},
+		{"caps.leases", max(m.state.Leases(), m.state.Ledger.Len()), caps.GetLeases()},
 		{"caps.limits", max(m.state.Limits(), len(m.state.Budgets())), caps.GetLimits()},
 		{"caps.clients", m.state.Clients(), caps.GetClients()},
 	} {

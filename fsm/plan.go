@@ -7,6 +7,8 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
+	"github.com/quorlease/quorlease/fsm/escrow"
+	"github.com/quorlease/quorlease/fsm/ledger"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refuse"
@@ -45,6 +47,8 @@ type line struct {
 	// refused says that a limit that does not enforce would have refused the charge. It
 	// takes nothing.
 	refused bool
+	// escrow pays for it, where a node has reserved some: the bucket gives nothing.
+	escrow *ledger.Escrow
 }
 
 // asked is who asks, and how.
@@ -73,8 +77,8 @@ func (p *plan) think(m *Machine, charges []*logv1.Charge) error {
 		return refuse.Field("charges", "%d: must be from 1 to %d", n, record.MaxCharges)
 	}
 	for i, c := range charges {
-		if err := checkCharge(i, c); err != nil {
-			return err
+		if err := check.Charge(c); err != nil {
+			return refuse.Wrong(refuse.At("charges", i, ""), err)
 		}
 		p.lines = append(p.lines, line{charge: c, position: int32(i)})
 	}
@@ -161,6 +165,23 @@ func (p *plan) resolve(m *Machine, l *line) error {
 		return refuse.Field("track", "false: slots of limit %q come back with their lease", c.GetLimit())
 	}
 	return nil
+}
+
+// of is the bucket of a line that has one.
+func (p *plan) of(l *line) escrow.Bucket {
+	t := &p.targets[l.target]
+	return escrow.Bucket{Limit: t.lim.ID, Dimension: t.counts.Dimensions[l.dimension].ID, Key: t.name}
+}
+
+// promise notes what a denial tells its caller to come back for: all that it would have
+// taken, not only what was short.
+func (p *plan) promise(m *Machine) {
+	wait := p.denials[0].GetRetryAfter()
+	for i := range p.lines {
+		if l := &p.lines[i]; wait > 0 && l.dimension >= 0 {
+			m.escrow.Promise(p.of(l), wait)
+		}
+	}
 }
 
 // reset forgets the last plan, and what it pointed to.

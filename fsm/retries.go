@@ -2,7 +2,6 @@ package fsm
 
 import (
 	"cmp"
-	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -26,7 +25,7 @@ func (m *Machine) applyReportRetries(op *logv1.ReportRetries) (*logv1.Result, er
 		return nil, refuse.Field("slices", "%d: must be at most %d", n, maxSlices)
 	}
 	for i, s := range op.GetSlices() {
-		if err := checkSlice(s); err != nil {
+		if err := tally.Check(s); err != nil {
 			return nil, refuse.Wrong(refuse.At("slices", i, ""), err)
 		}
 	}
@@ -42,30 +41,6 @@ func (m *Machine) applyReportRetries(op *logv1.ReportRetries) (*logv1.Result, er
 		})
 	}
 	return done(), nil
-}
-
-// checkSlice says whether a count can be kept. The error is a *check.FieldError.
-func checkSlice(s *logv1.ClientSlice) error {
-	if err := check.Text("client", s.GetClient(), 1, check.MaxText); err != nil {
-		return err
-	}
-	if s.GetTotal() < 0 || s.GetTotal() > tally.MaxCount || s.GetRetries() < 0 || s.GetRetries() > s.GetTotal() {
-		return &check.FieldError{Field: "total", Problem: fmt.Sprintf(
-			"%d with %d retries: must be from 0 to %d, and the retries among them",
-			s.GetTotal(), s.GetRetries(), tally.MaxCount)}
-	}
-	for _, one := range []struct {
-		field string
-		count int64
-	}{
-		{"throttled", s.GetThrottled()}, {"denied", s.GetDenied()}, {"early", s.GetEarly()}, {"errors", s.GetErrors()},
-	} {
-		if one.count < 0 || one.count > tally.MaxCount {
-			return &check.FieldError{Field: one.field, Problem: fmt.Sprintf(
-				"%d: must be from 0 to %d", one.count, tally.MaxCount)}
-		}
-	}
-	return check.Text("error", s.GetError(), 0, tally.MaxFault)
 }
 
 // ClientCounts is what a client was admitted in the window of its retry budget,

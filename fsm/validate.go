@@ -4,7 +4,6 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/refuse"
@@ -20,28 +19,6 @@ const (
 	// maxReportsShown bounds an Inspection.
 	maxReportsShown = 100
 )
-
-// checkCharge looks at what can be seen without the state.
-func checkCharge(i int, c *logv1.Charge) error {
-	switch {
-	case !lineage.IsName(c.GetLimit()):
-		return refuse.Field(refuse.At("charges", i, "limit"), "%q: is no name of a limit", check.Clip(c.GetLimit()))
-	case !lineage.IsWord(c.GetDimension()):
-		return refuse.Field(refuse.At("charges", i, "dimension"), "%q: is no name of a dimension",
-			check.Clip(c.GetDimension()))
-	case c.GetAmount() < 1 || c.GetAmount() > bucket.MaxTokens:
-		return refuse.Field(refuse.At("charges", i, "amount"), "%d: must be from 1 to %d",
-			c.GetAmount(), int64(bucket.MaxTokens))
-	case c.GetKeep() < 0 || c.GetKeep() > bucket.MaxTokens:
-		return refuse.Field(refuse.At("charges", i, "keep"), "%d: must be from 0 to %d", c.GetKeep(), int64(bucket.MaxTokens))
-	case len(c.GetKey()) > check.MaxKey:
-		return refuse.Field(refuse.At("charges", i, "key"), "%d bytes: must be at most %d", len(c.GetKey()), check.MaxKey)
-	case !check.Printable(c.GetKey()):
-		return refuse.Field(refuse.At("charges", i, "key"), "%q: must be valid UTF-8 without control characters",
-			check.Clip(c.GetKey()))
-	}
-	return nil
-}
 
 // namedLimit finds a configured limit.
 func (m *Machine) namedLimit(name string) (*state.Limit, error) {

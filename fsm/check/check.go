@@ -217,6 +217,26 @@ func Count(c *logv1.AdmittedCount) error {
 	return Text("key", c.GetKey(), 0, MaxKey)
 }
 
+// Charge says whether a charge can be made, as far as that can be seen without the
+// state. The error is a *FieldError.
+func Charge(c *logv1.Charge) error {
+	switch {
+	case !lineage.IsName(c.GetLimit()):
+		return bad("limit", "%q: is no name of a limit", Clip(c.GetLimit()))
+	case !lineage.IsWord(c.GetDimension()):
+		return bad("dimension", "%q: is no name of a dimension", Clip(c.GetDimension()))
+	case c.GetAmount() < 1 || c.GetAmount() > bucket.MaxTokens:
+		return bad("amount", "%d: must be from 1 to %d", c.GetAmount(), int64(bucket.MaxTokens))
+	case c.GetKeep() < 0 || c.GetKeep() > bucket.MaxTokens:
+		return bad("keep", "%d: must be from 0 to %d", c.GetKeep(), int64(bucket.MaxTokens))
+	case len(c.GetKey()) > MaxKey:
+		return bad("key", "%d bytes: must be at most %d", len(c.GetKey()), MaxKey)
+	case !Printable(c.GetKey()):
+		return bad("key", "%q: must be valid UTF-8 without control characters", Clip(c.GetKey()))
+	}
+	return nil
+}
+
 // WrongKey says what is wrong with a key: there has to be one where the limit
 // has keys, and only there. It is empty where all is well.
 func WrongKey(keyed bool, key string) string {

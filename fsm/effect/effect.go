@@ -58,6 +58,9 @@ const (
 	SpendCapReached
 	// LimitCleared: a key is open again, on an operator's word.
 	LimitCleared
+	// EscrowVoided: what nodes hold of a key, or of all keys where Key is empty, can't be
+	// spent any more.
+	EscrowVoided
 	// NodeSet: a member's record is new or was changed.
 	NodeSet
 	// NodeRemoved: a member is forgotten.
@@ -70,8 +73,8 @@ var names = map[Kind]string{
 	LimitChanged: "LimitChanged", LimitDeleted: "LimitDeleted", BudgetChanged: "BudgetChanged",
 	LimitPaused: "LimitPaused", LimitBlocked: "LimitBlocked", SpendCapReached: "SpendCapReached",
 	SlotsFreed: "SlotsFreed", LimitWarning: "LimitWarning", QuotaWarning: "QuotaWarning", WindowRolled: "WindowRolled",
-	LimitCleared: "LimitCleared",
-	LeaseEnded:   "LeaseEnded", DebtWrittenOff: "DebtWrittenOff", Adjusted: "Adjusted",
+	LimitCleared: "LimitCleared", EscrowVoided: "EscrowVoided",
+	LeaseEnded: "LeaseEnded", DebtWrittenOff: "DebtWrittenOff", Adjusted: "Adjusted",
 	NodeSet: "NodeSet", NodeRemoved: "NodeRemoved", Formed: "Formed",
 }
 

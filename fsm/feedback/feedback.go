@@ -18,6 +18,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/effect"
+	"github.com/quorlease/quorlease/fsm/escrow"
 	"github.com/quorlease/quorlease/fsm/pace"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/state"
@@ -79,6 +80,9 @@ func (b *Book) apply(lim *state.Limit, op *logv1.Feedback, s *logv1.Signal) *log
 			next.Reason, next.Client = s.GetReason(), op.GetClient()
 		}
 		b.state.SetControl(k, next)
+		if escrow.Void(b.state, lim, k.Name) {
+			b.effects.Add(effect.Effect{Kind: effect.EscrowVoided, Limit: lim.Name, Key: k.Name})
+		}
 		b.tell(lim, fresh, &was, &next)
 	}
 	return &logv1.Controlled{

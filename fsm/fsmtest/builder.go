@@ -137,6 +137,10 @@ func Operation(kind any) *logv1.Operation {
 		return &logv1.Operation{Kind: &logv1.Operation_EndSession{EndSession: kind}}
 	case *logv1.Feedback:
 		return &logv1.Operation{Kind: &logv1.Operation_Feedback{Feedback: kind}}
+	case *logv1.AskEscrow:
+		return &logv1.Operation{Kind: &logv1.Operation_AskEscrow{AskEscrow: kind}}
+	case *logv1.ReturnEscrow:
+		return &logv1.Operation{Kind: &logv1.Operation_ReturnEscrow{ReturnEscrow: kind}}
 	case *logv1.SetNode:
 		return &logv1.Operation{Kind: &logv1.Operation_SetNode{SetNode: kind}}
 	case *logv1.Form:

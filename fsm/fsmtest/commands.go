@@ -19,7 +19,7 @@ import (
 //	apply [revision=N] [prune] [author=A]     with lines: limit …, budget …, delete NAME
 //	plan  …                                   as apply, without effect
 //	acquire [id=X] [track] [class=C] [client=C] [owner=O] [times=N] [held=D] [revision=N] [content=N]
-//	        [session=S] [connection=N] CHARGE[,keep=N] …
+//	        [session=S] [connection=N] CHARGE[,keep=N][,escrow=NODE.BOOT.SEQUENCE] …
 //	peek [class=C] CHARGE …
 //	settle id=X [progress] [owner=O] USAGE …
 //	release id=X [owner=O]
@@ -33,6 +33,9 @@ import (
 //	admitted session=X [client=C] [owner=O] LIMIT[/KEY]:DIMENSION[@CLASS]=TOTAL …
 //	feedback LIMIT[/KEY] KIND [wait=D] [left=DIMENSION:N] … [reason=R] [client=C]
 //	clear LIMIT[/KEY] reason=R [author=A]
+//	ask id=NODE.BOOT.SEQUENCE [class=C] CHARGE
+//	return NODE.BOOT.SEQUENCE=UNSPENT …
+//	held NODE.BOOT
 //	client NAME
 //	node ID [remove] [grpc=A], form ID [keys=N] [leases=N] [limits=N] [clients=N]
 //	inspect LIMIT[/KEY]
@@ -52,10 +55,11 @@ func commands() map[string]command {
 		"counts":  (*script).counts,
 		"history": (*script).history,
 		"restore": (*script).restore,
+		"held":    (*script).held,
 	}
 	for _, name := range []string{
 		"settle", "release", "renew", "adjust", "report", "admitted", "feedback", "clear", "node", "form",
-		"end", "roll",
+		"end", "roll", "ask", "return",
 	} {
 		all[name] = func(s *script, words, _ []string) []string {
 			return show(s.At(s.now, s.operation(name, words)))
@@ -158,9 +162,13 @@ func (s *script) acquired(words []string) (op *logv1.Acquire, times int64) {
 		op.Session = LeaseID(text)
 	}
 	for _, word := range o.rest {
+		word, escrow, paid := strings.Cut(word, ",escrow=")
 		word, keep, _ := strings.Cut(word, ",keep=")
 		c := s.charge(word)
 		c.Keep = s.number(keep)
+		if paid {
+			c.Escrow = s.escrowID(escrow)
+		}
 		op.Charges = append(op.Charges, c)
 	}
 	return op, max(1, s.number(o.values["times"]))

@@ -29,6 +29,7 @@ func (s *script) model(limit *logv1.Limit, o options) {
 			limit.Warn = append(limit.Warn, s.percent(part))
 		}
 	}
+	limit.Escrow, limit.Exact = int64(s.optional(o.values["escrow"])), o.flags["exact"]
 	limit.MaxKeysPerClient = s.number(o.values["max_keys_per_client"])
 }
 

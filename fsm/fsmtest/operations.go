@@ -57,6 +57,8 @@ func (s *script) operation(name string, words []string) *logv1.Operation {
 		})
 	case "feedback":
 		return s.feedback(words)
+	case "ask", "return":
+		return s.asking(name, words)
 	case "clear":
 		return s.clearing(words)
 	case "node":
@@ -170,13 +172,14 @@ func (s *script) plan(words, input []string) []string {
 // limit reads NAME [keyed] [unlimited] [target=N%] [lease=D] [max_keys=N] [loss=open|share|closed] [fallback=N%]
 // [ramp=D] [adaptive=DECREASE%:STEP%:INTERVAL:FLOOR%]
 // [kind=concurrency|quota] [mode=off|shadow|warn] [period=hour|day|month] [warn=N%,N%] [max_keys_per_client=N]
+// [escrow=D] [exact]
 // [class=NAME:SHARE%:BURST%] … [override=VALUE[*]:AMOUNT/INTERVAL,burst=N] …
 // DIMENSION=RATE,burst=N[,debt=N][,open=N] … .
 func (s *script) limit(name string, words []string) *logv1.Limit {
 	s.T.Helper()
 	o := parseWords(words, append(recovering(),
 		"keyed", "unlimited", "target", "lease", "max_keys", "loss", "fallback",
-		"kind", "mode", "period", "warn", "max_keys_per_client")...)
+		"kind", "mode", "period", "warn", "max_keys_per_client", "escrow", "exact")...)
 	limit := Limit(name)
 	s.model(limit, o)
 	if text := o.values["loss"]; text != "" {

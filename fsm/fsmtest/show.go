@@ -33,6 +33,8 @@ func showResult(r *logv1.Result) string {
 		return showBookings(kind.Admitted.GetBookings())
 	case *logv1.Result_Feedback:
 		return showControlled(kind.Feedback.GetSignals())
+	case *logv1.Result_Escrow:
+		return showEscrow(kind.Escrow)
 	case *logv1.Result_Done:
 		return "done"
 	case *logv1.Result_Refusal:
@@ -62,6 +64,9 @@ func showAcquire(a *logv1.AcquireResult) string {
 		}
 		if a.GetTracked() {
 			words = append(words, "for", time.Duration(a.GetTtl()).String())
+		}
+		if n := len(a.GetPaid()); n > 0 {
+			words = append(words, "paid from escrow", fmt.Sprint(a.GetPaid()))
 		}
 	} else {
 		words = append(words, "denied")
@@ -190,6 +195,7 @@ func showInspection(in *fsm.Inspection) []string {
 		lines = append(lines, line)
 	}
 	lines = append(lines, showControl(in)...)
+	lines = append(lines, showHeld(in)...)
 	for _, r := range in.Reports {
 		line := fmt.Sprintf("session %s of %q reported %d %s at %v", strings.TrimRight(string(r.ID.Session[:]), "\x00"),
 			r.Client, r.Tokens, r.ID.Dimension, time.Duration(r.At))

@@ -186,6 +186,15 @@ func (l *Lineage) Forget(now bucket.Instant) *Lineage {
 	return &next
 }
 
+// Renew is the lineage with one more version of the arithmetic that there is: what goes
+// by the number of a version is over, and no bucket has anything to pass.
+func (l *Lineage) Renew(now bucket.Instant) *Lineage {
+	next, again := *l, *l.Now()
+	again.Number, again.Since = again.Number+1, now
+	next.Versions = append(slices.Clone(l.Versions), &again)
+	return &next
+}
+
 // Trim is the lineage without the versions before the one that the most
 // backward bucket has passed.
 func (l *Lineage) Trim(passed uint32) *Lineage {

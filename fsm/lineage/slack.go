@@ -12,12 +12,12 @@ import (
 // in it uses its share, and what is refilled is not withheld.
 const electionMost = 3 * time.Second
 
-// Slack bounds by how much spending can trail debiting (G2): the life of a lease and the
-// time in which the rate hands out what can still come back, and where clients share the
-// limit while nobody answers an election. tokens is what the rate hands out in that time,
-// rounded up.
-func Slack(limit *logv1.Limit, d *Dimension) (slack time.Duration, tokens int64) {
-	life, open := time.Duration(limit.GetLease()), d.Spec.GetMaxOpen()
+// Slack bounds by how much spending can trail debiting (G2): the life of what nodes hold,
+// that of a lease and the time in which the rate hands out what can still come back, and
+// where clients share the limit while nobody answers an election. tokens is what the rate
+// hands out in that time, rounded up.
+func Slack(limit *logv1.Limit, d *Dimension, held time.Duration) (slack time.Duration, tokens int64) {
+	life, open := held+time.Duration(limit.GetLease()), d.Spec.GetMaxOpen()
 	if limit.GetOnQuorumLoss() == logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE {
 		life += electionMost
 	}

@@ -12,8 +12,11 @@ import (
 // The tags keep the digests of records of different kinds apart, here and in
 // package state. They are part of the state hash: never change one.
 const (
-	tagLease  = 5
-	tagReport = 9
+	tagBudget   = 3
+	tagLease    = 5
+	tagNode     = 7
+	tagRevision = 8
+	tagReport   = 9
 )
 
 // MaxCharges bounds the charges of a lease.

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // budgets are the retry budgets, ready to be looked up.
@@ -70,10 +71,10 @@ func (s *State) FindBudget(name string) *logv1.RetryBudget {
 // two are for the same clients.
 func (s *State) SetBudgets(list []*logv1.RetryBudget) {
 	for _, b := range s.budgets.list {
-		s.sum -= sumBudget(b)
+		s.sum -= record.SumBudget(b)
 	}
 	for _, b := range list {
-		s.sum += sumBudget(b)
+		s.sum += record.SumBudget(b)
 	}
 	s.budgets = newBudgets(list)
 	s.resliceClients()
@@ -96,13 +97,13 @@ func (s *State) SetNode(node *logv1.NodeRecord) {
 	i, found := s.FindNode(node.GetRaftId())
 	nodes := slices.Clone(s.nodes)
 	if found {
-		s.sum -= sumNode(nodes[i])
+		s.sum -= record.SumNode(nodes[i])
 		nodes[i] = node
 	} else {
 		nodes = slices.Insert(nodes, i, node)
 	}
 	s.nodes = nodes
-	s.sum += sumNode(node)
+	s.sum += record.SumNode(node)
 }
 
 // RemoveNode forgets a member, if it is known, and returns its record.
@@ -112,7 +113,7 @@ func (s *State) RemoveNode(raftID string) *logv1.NodeRecord {
 		return nil
 	}
 	node := s.nodes[i]
-	s.sum -= sumNode(node)
+	s.sum -= record.SumNode(node)
 	s.nodes = slices.Concat(s.nodes[:i], s.nodes[i+1:])
 	return node
 }

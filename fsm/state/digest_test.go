@@ -24,11 +24,12 @@ func TestG9EveryFieldCounts(t *testing.T) {
 			digestCaps(&sum, c)
 			return sum.Value()
 		}
-		everyField(t, &logv1.RetryBudget{}, sumBudget)
-		everyField(t, &logv1.NodeRecord{}, sumNode)
+		everyField(t, &logv1.RetryBudget{}, record.SumBudget)
+		everyField(t, &logv1.NodeRecord{}, record.SumNode)
 		everyField(t, &logv1.Caps{}, caps)
 		change := func(c *logv1.LimitChange) uint64 {
-			return sumRevision(&Revision{Changes: []*logv1.LimitChange{c}})
+			r := &Revision{Changes: []*logv1.LimitChange{c}}
+			return r.Sum()
 		}
 		everyField(t, &logv1.LimitChange{}, change)
 	})

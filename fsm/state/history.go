@@ -3,10 +3,8 @@ package state
 import (
 	"slices"
 
-	"google.golang.org/protobuf/proto"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
-	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // Bounds of the history. Of a change that is larger by itself only the names are
@@ -17,15 +15,7 @@ const (
 )
 
 // Revision is one change of limits and retry budgets. It must not be changed.
-type Revision struct {
-	Revision uint64
-	// Now is authority time, Wall the leader's wall clock in Unix nanoseconds.
-	Now     bucket.Instant
-	Wall    int64
-	Author  string
-	Changes []*logv1.LimitChange
-	size    int
-}
+type Revision = record.Revision
 
 // history keeps the last changes, the oldest first.
 type history struct {
@@ -35,37 +25,27 @@ type history struct {
 
 // Remember adds a revision and forgets the oldest beyond the bounds.
 func (s *State) Remember(r *Revision) {
-	r.size = revisionSize(r)
-	if r.size > maxRevisionBytes {
+	r.Measure()
+	if r.Size > maxRevisionBytes {
 		names := make([]*logv1.LimitChange, len(r.Changes))
 		for i, c := range r.Changes {
 			names[i] = &logv1.LimitChange{Name: c.GetName()}
 		}
 		r.Changes = names
-		r.size = revisionSize(r)
+		r.Measure()
 	}
 	s.history.list = append(s.history.list, r)
-	s.history.bytes += r.size
-	s.sum += sumRevision(r)
+	s.history.bytes += r.Size
+	s.sum += r.Sum()
 	gone := 0
 	for len(s.history.list)-gone > maxRevisions || s.history.bytes > maxRevisionBytes {
-		s.history.bytes -= s.history.list[gone].size
-		s.sum -= sumRevision(s.history.list[gone])
+		s.history.bytes -= s.history.list[gone].Size
+		s.sum -= s.history.list[gone].Sum()
 		gone++
 	}
 	if gone > 0 {
 		s.history.list = slices.Clone(s.history.list[gone:])
 	}
-}
-
-// revisionSize is the size on the wire, which is the same everywhere even where
-// the bytes are not.
-func revisionSize(r *Revision) int {
-	size := len(r.Author)
-	for _, c := range r.Changes {
-		size += proto.Size(c)
-	}
-	return size
 }
 
 // History is the last n changes, the newest first; all that are kept where n is

@@ -32,7 +32,10 @@ type Key struct {
 	// controlled says that feedback controls the key. It follows from the controls,
 	// and is no part of a snapshot or digest either.
 	controlled bool
-	digest     uint64
+	// lent says that nodes hold escrow of the key. It follows from the ledger, and is no
+	// part of a snapshot or digest either.
+	lent   bool
+	digest uint64
 	// A limit has one dimension, or a few: first saves the second allocation, and a
 	// pointer to the rest 16 bytes a key.
 	first lineage.Held
@@ -106,7 +109,7 @@ func (k *Key) sum(v *lineage.Version) uint64 {
 // it has passed alone, so that a restored node drops in the same entry. Where only the
 // end of a window helps it is lineage.Waiting.
 func (k *Key) due(in *lineage.Version) bucket.Instant {
-	if k.Leases > 0 || k.controlled {
+	if k.Leases > 0 || k.controlled || k.lent {
 		return lineage.Never
 	}
 	v := in.For(k.Name)

@@ -123,9 +123,11 @@ func (s *State) AddLimit(l *lineage.Lineage) *Limit {
 // SetLineage changes what is known of a limit. Where another version begins, the
 // keys that feedback controls come up to now by the one before: what a key carries
 // on later has no time of its own left to catch up with. Where too much of the past
-// would be kept, all keys pass it.
-func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
+// would be kept, all keys pass it. It says whether that voids what nodes hold: nothing is
+// written for it, since their records are of another version.
+func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) (voided bool) {
 	if next.Now().Number != lim.Now().Number {
+		voided = s.Ledger.OfLimit(lim.ID) > 0
 		for _, c := range s.controlsOf(lim) {
 			s.ChangeKey(lim, s.FindKey(lim.ID, c.ID.Key))
 		}
@@ -141,6 +143,7 @@ func (s *State) SetLineage(lim *Limit, next *lineage.Lineage) {
 	if next.Crowded() {
 		s.passAll(lim)
 	}
+	return voided
 }
 
 // ForgetLimit takes a limit without keys out of the state.

@@ -82,6 +82,8 @@ const (
 	rankReport
 	rankControl
 	rankShare
+	rankEscrow
+	rankAsker
 	rankTrailer
 )
 
@@ -114,6 +116,10 @@ func (r *restoring) add(record *logv1.SnapshotRecord) error {
 		rank, add = rankControl, func() error { return r.addControl(kind.Control) }
 	case *logv1.SnapshotRecord_Share:
 		rank, add = rankShare, func() error { return r.Shares.Load(kind.Share, r.Now) }
+	case *logv1.SnapshotRecord_Escrow:
+		rank, add = rankEscrow, func() error { return r.addEscrow(kind.Escrow) }
+	case *logv1.SnapshotRecord_Asker:
+		rank, add = rankAsker, func() error { return r.Ledger.LoadAsker(kind.Asker, r.Now) }
 	case *logv1.SnapshotRecord_Trailer:
 		rank, add = rankTrailer, func() error { return r.addTrailer(kind.Trailer) }
 	default:
@@ -191,10 +197,7 @@ func (r *restoring) addRevision(saved *logv1.SnapshotRevision) error {
 	if last >= 0 && r.history.list[last].Revision >= saved.GetRevision() || saved.GetRevision() > r.Revision {
 		return frames.Corrupt("revision %d: out of order, or beyond %d", saved.GetRevision(), r.Revision)
 	}
-	r.Remember(&Revision{
-		Revision: saved.GetRevision(), Now: bucket.Instant(saved.GetNow()), Wall: saved.GetWall(),
-		Author: saved.GetAuthor(), Changes: saved.GetChanges(),
-	})
+	r.Remember(record.LoadRevision(saved))
 	return nil
 }
 

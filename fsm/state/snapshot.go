@@ -5,6 +5,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/frames"
+	"github.com/quorlease/quorlease/fsm/ledger"
 	"github.com/quorlease/quorlease/fsm/lineage"
 	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/store"
@@ -24,6 +25,7 @@ type Snapshot struct {
 	reports  store.Frozen[Report, *Report]
 	controls store.Frozen[Control, *Control]
 	shares   shares.Frozen
+	ledger   ledger.Frozen
 }
 
 // Snapshot keeps the state as it is now, between entries. It copies lists of
@@ -46,6 +48,7 @@ func (s *State) Snapshot() *Snapshot {
 		reports:  s.reports.Freeze(),
 		controls: s.controls.Freeze(),
 		shares:   s.Shares.Freeze(),
+		ledger:   s.Ledger.Freeze(),
 	}
 	// The order of records of one kind means nothing.
 	for _, lim := range s.limits {
@@ -75,7 +78,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Node{Node: n}})
 	}
 	for _, r := range s.history {
-		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Revision{Revision: saveRevision(r)}})
+		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Revision{Revision: r.Save()}})
 	}
 	s.writeKeys(out)
 	for one := range s.sessions.All() {
@@ -96,6 +99,7 @@ func (s *Snapshot) WriteTo(w io.Writer) (int64, error) {
 	for e := range s.shares.All() {
 		out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Share{Share: e.Save()}})
 	}
+	s.ledger.Write(out)
 	trailer := &logv1.SnapshotTrailer{Records: out.Records}
 	out.Write(&logv1.SnapshotRecord{Kind: &logv1.SnapshotRecord_Trailer{Trailer: trailer}})
 	return out.Close()
@@ -120,12 +124,6 @@ func (s *Snapshot) writeKeys(out *frames.Writer) {
 			one.Buckets = append(one.Buckets, lineage.SaveBucket(&k.Held(i).Bucket))
 		}
 		out.Write(record)
-	}
-}
-
-func saveRevision(r *Revision) *logv1.SnapshotRevision {
-	return &logv1.SnapshotRevision{
-		Revision: r.Revision, Now: int64(r.Now), Wall: r.Wall, Author: r.Author, Changes: r.Changes,
 	}
 }
 

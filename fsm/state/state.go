@@ -20,6 +20,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/check"
 	"github.com/quorlease/quorlease/fsm/digest"
+	"github.com/quorlease/quorlease/fsm/ledger"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/shares"
 	"github.com/quorlease/quorlease/fsm/store"
@@ -57,6 +58,9 @@ type State struct {
 	controls *store.Table[record.ControlID, Control, *Control]
 	// Shares is what sessions were promised. It seals itself.
 	Shares *shares.Book
+	// Ledger is what nodes hold of buckets. AddEscrow and EndEscrow change it, since keys
+	// of which they hold something are not dropped.
+	Ledger *ledger.Ledger
 
 	dueLimits   store.Queue[*Limit]
 	dueSessions store.Queue[*Session]
@@ -100,12 +104,13 @@ func New() *State {
 		reports:    store.NewTable[record.ReportID, Report](reportShards),
 		controls:   store.NewTable[record.ControlID, Control](controlShards),
 		Shares:     shares.New(),
+		Ledger:     ledger.New(),
 	}
 }
 
 // Hash is the state hash: the sum of the digests of all records. Call it between
 // entries only.
-func (s *State) Hash() uint64 { return s.sum + s.Shares.Digest() + s.head() }
+func (s *State) Hash() uint64 { return s.sum + s.Shares.Digest() + s.Ledger.Hash() + s.head() }
 
 // head is the digest of what is no record.
 func (s *State) head() uint64 {
@@ -122,19 +127,19 @@ func (s *State) head() uint64 {
 // Recount is the state hash computed from every record anew. It is what Hash must
 // be, at the price of walking the state.
 func (s *State) Recount() uint64 {
-	sum := s.head() + s.Shares.Recount()
+	sum := s.head() + s.Shares.Recount() + s.Ledger.Recount()
 	// A sum: the order of the maps and tables below does not matter.
 	for lim := range maps.Values(s.limits) {
 		sum += sumLineage(lim.Lineage)
 	}
 	for _, b := range s.budgets.list {
-		sum += sumBudget(b)
+		sum += record.SumBudget(b)
 	}
 	for _, n := range s.nodes {
-		sum += sumNode(n)
+		sum += record.SumNode(n)
 	}
 	for _, r := range s.history.list {
-		sum += sumRevision(r)
+		sum += r.Sum()
 	}
 	for k := range s.keys.All() {
 		sum += k.sum(s.limitsByID[k.LimitID].At(k.Passed))
