@@ -110,6 +110,16 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 		{name: "history", request: request{method: "GET", path: "/v1/limits:history?limit=2"}},
 		{name: "clients", request: request{method: "GET", path: "/v1/clients?top=5"}},
 		{name: "cluster", request: request{method: "GET", path: "/v1/cluster"}},
+		{name: "cluster-add", request: request{
+			method: "POST", path: "/v1/cluster:add", kind: "application/json",
+			body: `{"id":"n3","peer":"127.0.0.1:7203"}`,
+		}},
+		{name: "cluster-promote", request: request{
+			method: "POST", path: "/v1/cluster:promote", kind: "application/json", body: `{"id":"n9"}`,
+		}},
+		{name: "cluster-transfer", request: request{
+			method: "POST", path: "/v1/cluster:transfer-leadership", kind: "application/json", body: `{}`,
+		}},
 		{name: "cluster-state", request: request{method: "GET", path: "/v1/cluster/state"}},
 		{name: "healthz", request: request{method: "GET", path: "/healthz"}},
 		{name: "readyz", request: request{method: "GET", path: "/readyz"}},

@@ -27,6 +27,7 @@ const limitPath = "/v1/limits/"
 const (
 	admission = "/quorlease.v1.Admission/"
 	limits    = "/quorlease.v1.Limits/"
+	clusters  = "/quorlease.v1.Cluster/"
 )
 
 // table says what is served where. A path that is not in it, letter by letter,
@@ -53,8 +54,14 @@ func (h *handler) table(gatherer prometheus.Gatherer) map[string]methods {
 		"/v1/limits:history": get(limits + "History"),
 		"/v1/limits:keys":    get(limits + "Keys"),
 
-		"/v1/cluster":       get("/quorlease.v1.Cluster/Status"),
-		"/v1/cluster/state": get("/quorlease.v1.Cluster/State"),
+		"/v1/cluster":                     get(clusters + "Status"),
+		"/v1/cluster:add":                 post(clusters + "Add"),
+		"/v1/cluster:remove":              post(clusters + "Remove"),
+		"/v1/cluster:promote":             post(clusters + "Promote"),
+		"/v1/cluster:demote":              post(clusters + "Demote"),
+		"/v1/cluster:transfer-leadership": post(clusters + "TransferLeadership"),
+
+		"/v1/cluster/state": get(clusters + "State"),
 		"/v1/clients":       get("/quorlease.v1.Clients/List"),
 		"/v1/usage":         get("/quorlease.v1.UsageBook/Query"),
 		"/v1/events":        {http.MethodGet: h.events},

@@ -119,6 +119,22 @@ var causes = []Cause{
 		MayHaveHappened: true, RetryAfter: 100 * time.Millisecond, sentinel: cluster.ErrOutcomeUnknown,
 	},
 	{
+		Name: "unknown member", Code: codes.NotFound, Reason: "NODE_NOT_FOUND", HTTP: 404,
+		sentinel: cluster.ErrUnknownMember,
+	},
+	{
+		Name: "node not ready for it", Code: codes.FailedPrecondition, Reason: "NODE_NOT_READY", HTTP: 409,
+		RetryAfter: time.Second, sentinel: cluster.ErrNotReady,
+	},
+	{
+		Name: "members are being changed", Code: codes.Aborted, Reason: "CHANGE_UNDER_WAY", HTTP: 409,
+		RetryAfter: 200 * time.Millisecond, sentinel: cluster.ErrChanging,
+	},
+	{
+		Name: "change of members refused", Code: codes.FailedPrecondition, Reason: "CHANGE_REFUSED", HTTP: 409,
+		sentinel: cluster.ErrChangeRefused,
+	},
+	{
 		Name: "electing", Code: codes.Unavailable, Reason: "NO_LEADER", HTTP: 503, RetryAfter: 200 * time.Millisecond,
 		sentinel: cluster.ErrNoLeader,
 	},

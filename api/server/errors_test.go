@@ -28,7 +28,9 @@ var sentinels = map[error]string{
 	cluster.ErrDiskLow: "DISK_LOW", cluster.ErrClosed: "SHUTTING_DOWN", events.ErrCompacted: "COMPACTED",
 	server.ErrHost: "HOST_NOT_ALLOWED", server.ErrOrigin: "ORIGIN_NOT_ALLOWED",
 	server.ErrContentType: "CONTENT_TYPE", server.ErrPath: "UNKNOWN_PATH", server.ErrMethod: "METHOD_NOT_ALLOWED",
-	server.ErrTooLarge: "MESSAGE_TOO_LARGE",
+	server.ErrTooLarge:       "MESSAGE_TOO_LARGE",
+	cluster.ErrUnknownMember: "NODE_NOT_FOUND", cluster.ErrNotReady: "NODE_NOT_READY",
+	cluster.ErrChanging: "CHANGE_UNDER_WAY", cluster.ErrChangeRefused: "CHANGE_REFUSED",
 }
 
 // Whatever an operation ends with has its row, also when it is wrapped, and the

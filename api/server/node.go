@@ -4,6 +4,7 @@ import (
 	"context"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	shown "github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
@@ -59,4 +60,5 @@ type Node interface {
 	Viewer
 	Observer
 	Counter
+	shown.Changer
 }

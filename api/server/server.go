@@ -21,6 +21,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/health"
 	"github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/api/server/sharing"
+	"github.com/quorlease/quorlease/api/server/transport"
 	"github.com/quorlease/quorlease/api/server/usage"
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/events"
@@ -153,14 +154,15 @@ func New(config Config) (*Server, error) {
 		sharing: sharing.New(config.Node),
 	}
 	s.drainCtx, s.drain = context.WithCancel(context.Background())
-	s.grpc = grpc.NewServer(append(s.bounds(),
+	s.grpc = grpc.NewServer(append(transport.Options(),
+		grpc.InTapHandle(s.tap),
 		grpc.ForceServerCodecV2(s.codec),
 		grpc.UnaryInterceptor(s.unary),
 		grpc.StreamInterceptor(s.stream),
 	)...)
 	s.register(&quorleasev1.Admission_ServiceDesc, &admission{server: s})
 	s.register(&quorleasev1.Limits_ServiceDesc, &limits{server: s})
-	s.register(&quorleasev1.Cluster_ServiceDesc, overview.NewCluster(s.node))
+	s.register(&quorleasev1.Cluster_ServiceDesc, overview.NewCluster(s.node, s.node))
 	s.register(&quorleasev1.Clients_ServiceDesc, overview.NewClients(s.node))
 	s.register(&quorleasev1.UsageBook_ServiceDesc, usage.New(config.Node))
 	s.register(&quorleasev1.Events_ServiceDesc, &eventsService{server: s})

@@ -227,3 +227,44 @@ func TestUndecodableRequests(t *testing.T) {
 		t.Errorf("%d operations reached the node", submitted)
 	}
 }
+
+// What changes the members says what came of it, and is refused before the node is
+// asked where a name or an address is none.
+func TestMembersAreChanged(t *testing.T) {
+	t.Parallel()
+	node, _, address := start(t, nil)
+	cluster1 := quorleasev1.NewClusterClient(dial(t, address))
+	added, err := cluster1.Add(patient(t), &quorleasev1.ClusterAddRequest{Id: "n3", Peer: "h:7201"})
+	if err != nil || !added.GetChanged() {
+		t.Errorf("added: %v, %v", added, err)
+	}
+	if removed, err := cluster1.Remove(patient(t), &quorleasev1.ClusterRemoveRequest{Id: "n2"}); err != nil ||
+		!removed.GetChanged() {
+		t.Errorf("removed: %v, %v", removed, err)
+	}
+	if promoted, err := cluster1.Promote(patient(t), &quorleasev1.ClusterPromoteRequest{Id: "n1"}); err != nil ||
+		promoted.GetChanged() {
+		t.Errorf("promoted: %v, %v", promoted, err)
+	}
+	if demoted, err := cluster1.Demote(patient(t), &quorleasev1.ClusterDemoteRequest{Id: "n2"}); err != nil ||
+		!demoted.GetChanged() {
+		t.Errorf("demoted: %v, %v", demoted, err)
+	}
+	led, err := cluster1.TransferLeadership(patient(t), &quorleasev1.ClusterTransferLeadershipRequest{})
+	if err != nil || !led.GetChanged() || led.GetLeader() != "n1" {
+		t.Errorf("transferred: %v, %v", led, err)
+	}
+	node.Fail(fmt.Errorf("%w: n2 is 300 entries behind", cluster.ErrNotReady))
+	_, err = cluster1.Promote(patient(t), &quorleasev1.ClusterPromoteRequest{Id: "n2"})
+	if e := server.ErrorOf(err); e.Cause.Reason != "NODE_NOT_READY" || !strings.Contains(e.Message, "300 entries") {
+		t.Errorf("not ready: %v", err)
+	}
+	for field, bad := range map[string]*quorleasev1.ClusterAddRequest{
+		"id": {Id: "N3", Peer: "h:1"}, "peer": {Id: "n3", Peer: "0.0.0.0:1"},
+	} {
+		_, err := cluster1.Add(patient(t), bad)
+		if e := server.ErrorOf(err); len(e.Fields) != 1 || e.Fields[0].Name != field {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}

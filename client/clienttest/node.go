@@ -21,6 +21,7 @@ import (
 // node is one node: a server.Node, and what serves it. What changes is guarded by
 // the cluster's mutex.
 type node struct {
+	unchanged
 	cluster *Cluster
 	index   int
 

@@ -13,11 +13,12 @@ import (
 // Cluster is the service Cluster of a node. It is safe for concurrent use.
 type Cluster struct {
 	quorleasev1.UnimplementedClusterServer
-	node Node
+	node    Node
+	changer Changer
 }
 
 // NewCluster returns the service.
-func NewCluster(node Node) *Cluster { return &Cluster{node: node} }
+func NewCluster(node Node, changer Changer) *Cluster { return &Cluster{node: node, changer: changer} }
 
 // Status says how the cluster looks from this node, also without a quorum.
 func (c *Cluster) Status(

@@ -4,6 +4,7 @@ package servertest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -300,3 +301,42 @@ func (n *Node) CountTried(client string, tried retries.Tried) {
 
 // Revision is that of the limits.
 func (n *Node) Revision() uint64 { return n.revision.Load() }
+
+// changed answers a change of the members: n2 is one and n3 waits to be.
+func (n *Node) changed(name string) (cluster.Change, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.fail != nil:
+		return cluster.Change{}, n.fail
+	case name != "" && name != "n1" && name != "n2":
+		return cluster.Change{}, fmt.Errorf("%w: %s", cluster.ErrUnknownMember, name)
+	}
+	return cluster.Change{Changed: name != "n1", Leader: n.status.Leader}, nil
+}
+
+// AddMember adds n3.
+func (n *Node) AddMember(_ context.Context, name, _ string) (cluster.Change, error) {
+	if name == "n3" {
+		return cluster.Change{Changed: true}, nil
+	}
+	return n.changed(name)
+}
+
+// RemoveMember removes n2.
+func (n *Node) RemoveMember(_ context.Context, name string) (cluster.Change, error) {
+	return n.changed(name)
+}
+
+// Promote promotes n2.
+func (n *Node) Promote(_ context.Context, name string) (cluster.Change, error) {
+	return n.changed(name)
+}
+
+// Demote demotes n2.
+func (n *Node) Demote(_ context.Context, name string) (cluster.Change, error) { return n.changed(name) }
+
+// TransferLeadership makes n2 the leader.
+func (n *Node) TransferLeadership(_ context.Context, name string) (cluster.Change, error) {
+	return n.changed(name)
+}
