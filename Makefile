@@ -67,8 +67,12 @@ middle: ## 50 leader kills in the middle of waiting, settling, pausing and a ret
 powercut: ## The power of all three nodes cut under load, 10 times (ROUNDS): nothing acknowledged is lost (root, Linux)
 	go run ./bench/figures powercut -rounds $(or $(ROUNDS),10)
 
-soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once (ten minutes)
+grow: ## From three voters to five and back, ROUNDS=20 times under load, a leader killed in each (seven minutes)
+	go run ./bench/figures grow -rounds $(or $(ROUNDS),20) -seed $(or $(SEED),1)
+
+soak: ## 200 leader kills that page nobody, 50 lost quorums that everybody is told of once, 100 times grow (an hour)
 	go run ./bench/soak
+	go run ./bench/figures grow -rounds 100
 
 SEEDS ?= 500
 sim: ## Simulations: SEEDS of them (default 500), or one with its trace: make sim SEED=17 (TRAP=T5: with a known mistake)
@@ -134,4 +138,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak bench failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak grow bench compare peers failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help

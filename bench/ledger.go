@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,6 +164,26 @@ func (l *Ledger) FirstGrantAfter(t time.Time) (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
+// LongestGap is the longest time between from and to in which no lease was granted.
+func (l *Ledger) LongestGap(from, to time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var answers []time.Time
+	for i := len(l.grants) - 1; i >= 0 && l.grants[i].Answered.After(from.Add(-10*time.Second)); i-- {
+		if at := l.grants[i].Answered; at.After(from) && at.Before(to) {
+			answers = append(answers, at)
+		}
+	}
+	answers = append(answers, to)
+	slices.SortFunc(answers, time.Time.Compare)
+	longest := time.Duration(0)
+	for _, at := range answers {
+		longest = max(longest, at.Sub(from))
+		from = at
+	}
+	return longest
+}
+
 // Verify asks again for every acknowledged id: each must be known as a
 // repetition. It settles what is unknown by asking again too. Then the level
 // must be the burst less one token for each distinct lease.
@@ -226,10 +247,14 @@ func (l *Ledger) persist(ctx context.Context, id string) (*quorleasev1.AcquireRe
 
 // level is the ledger's level now.
 func (l *Ledger) level(ctx context.Context) (int64, error) {
-	response, err := quorleasev1.NewLimitsClient(l.conns[0]).Inspect(ctx,
-		&quorleasev1.LimitsInspectRequest{Limit: LedgerLimit})
-	if err != nil {
-		return 0, fmt.Errorf("inspect %s: %w", LedgerLimit, err)
+	var errs []error
+	for _, conn := range l.conns {
+		response, err := quorleasev1.NewLimitsClient(conn).Inspect(ctx,
+			&quorleasev1.LimitsInspectRequest{Limit: LedgerLimit})
+		if err == nil {
+			return response.GetBuckets()[0].GetLevel(), nil
+		}
+		errs = append(errs, err)
 	}
-	return response.GetBuckets()[0].GetLevel(), nil
+	return 0, fmt.Errorf("inspect %s: %w", LedgerLimit, errors.Join(errs...))
 }

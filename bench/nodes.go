@@ -27,8 +27,9 @@ type NodesConfig struct {
 	Binary string
 	// Dir holds one data directory a node. The caller removes it.
 	Dir string
-	// Count of nodes, 1 to 9.
-	Count int
+	// Count of nodes, 1 to 9, and Spare of those that have an address and do not run
+	// until they are told to join. Both together 9 at most.
+	Count, Spare int
 	// Wrap goes in front of the command of a node, such as strace with its
 	// arguments. Index counts from 0. Nil: nothing.
 	Wrap func(index int) []string
@@ -57,14 +58,18 @@ type process struct {
 	mu     sync.Mutex
 	cmd    *exec.Cmd     // guarded by mu; nil when it does not run
 	exited chan struct{} // guarded by mu; closed when cmd has been reaped
+	code   int           // guarded by mu; of the last that ended, -1 where a signal ended it
+	joins  bool          // guarded by mu; it waits to be added rather than to form
+	out    bool          // guarded by mu; it is no member
 }
 
 // StartNodes starts the processes and returns without waiting for a leader.
 func StartNodes(config NodesConfig) (*Nodes, error) {
-	if config.Count < 1 || config.Count > 9 {
-		return nil, fmt.Errorf("count of nodes: %d is out of range 1..9", config.Count)
+	total := config.Count + config.Spare
+	if config.Count < 1 || config.Spare < 0 || total > 9 {
+		return nil, fmt.Errorf("count of nodes: %d and %d to spare are out of range 1..9", config.Count, config.Spare)
 	}
-	ports, err := FreePorts(3 * config.Count)
+	ports, err := FreePorts(3 * total)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +80,9 @@ func StartNodes(config NodesConfig) (*Nodes, error) {
 		}
 	}
 	n := &Nodes{config: config, log: &lockedWriter{w: config.Log}}
-	for i := range config.Count {
+	for i := range total {
 		p := &process{
+			out:  i >= config.Count,
 			id:   "n" + strconv.Itoa(i+1),
 			data: filepath.Join(config.Dir, "n"+strconv.Itoa(i+1)),
 			grpc: ports[3*i], peer: ports[3*i+1], http: ports[3*i+2],
@@ -86,7 +92,7 @@ func StartNodes(config NodesConfig) (*Nodes, error) {
 		}
 		n.nodes = append(n.nodes, p)
 	}
-	for i := range n.nodes {
+	for i := range config.Count {
 		if err := n.Start(i); err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
@@ -94,7 +100,7 @@ func StartNodes(config NodesConfig) (*Nodes, error) {
 	return n, nil
 }
 
-// Len is the number of nodes, running or not.
+// Len is the number of nodes, running or not, members or not.
 func (n *Nodes) Len() int { return len(n.nodes) }
 
 // GRPC is the client address of node i.
@@ -128,13 +134,18 @@ func (n *Nodes) Start(i int) error {
 	args := append([]string(nil), p.wrap...)
 	args = append(args, n.config.Binary, "serve",
 		"--id", p.id, "--data", p.data, "--grpc", p.grpc, "--peer", p.peer, "--http", p.http,
-		"--bootstrap-expect", strconv.Itoa(len(n.nodes)), "--join", strings.Join(peers, ","))
+		"--join", strings.Join(peers, ","))
 	args = append(args, n.config.Args...)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.joins {
+		args = append(args, "--learner")
+	} else {
+		args = append(args, "--bootstrap-expect", strconv.Itoa(n.config.Count))
+	}
 	cmd := exec.Command(args[0], args[1:]...) //nolint:noctx // it lives until it is told to stop, not as long as a call
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	cmd.SysProcAttr = ownGroup()
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if p.cmd != nil {
 		return fmt.Errorf("start node %s: it runs as process %d", p.id, p.cmd.Process.Pid)
 	}
@@ -144,10 +155,10 @@ func (n *Nodes) Start(i int) error {
 	exited := make(chan struct{})
 	p.cmd, p.exited = cmd, exited
 	go func() {
-		// How it ended is of no interest: most ends here are violent.
+		// How it ended is of little interest: most ends here are violent.
 		_ = cmd.Wait()
 		p.mu.Lock()
-		p.cmd = nil
+		p.cmd, p.code = nil, cmd.ProcessState.ExitCode()
 		p.mu.Unlock()
 		close(exited)
 	}()
@@ -261,7 +272,7 @@ func (n *Nodes) Healthy(ctx context.Context) error {
 			return nil
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return fmt.Errorf("wait for %d healthy nodes: %w", len(n.nodes), err)
+			return fmt.Errorf("wait for %d healthy nodes: %w", len(n.Members()), err)
 		}
 	}
 }
@@ -272,11 +283,17 @@ func (n *Nodes) allHealthy(ctx context.Context) bool {
 		return false
 	}
 	status, err := n.Status(ctx, leader)
-	if err != nil || len(status.GetNodes()) != len(n.nodes) {
+	members := n.Members()
+	if err != nil || len(status.GetNodes()) != len(members) {
 		return false
 	}
-	for i, node := range status.GetNodes() {
-		if known, ok := n.leaderAt(ctx, i); !node.GetHealthy() || !ok || known != leader {
+	for _, node := range status.GetNodes() {
+		if !node.GetHealthy() {
+			return false
+		}
+	}
+	for _, i := range members {
+		if known, ok := n.leaderAt(ctx, i); !ok || known != leader {
 			return false
 		}
 	}

@@ -12,13 +12,14 @@ import (
 // fails if they differ there (G9). An idle leader ticks once a second, so that
 // the nodes are asked often enough to catch each at the same entry.
 func (n *Nodes) SameState(ctx context.Context) (index uint64, hash string, err error) {
-	seen := make([]map[uint64]string, len(n.nodes))
+	members := n.Members()
+	seen := make([]map[uint64]string, len(members))
 	for i := range seen {
 		seen[i] = map[uint64]string{}
 	}
 	for {
-		for i := range n.nodes {
-			state, err := n.state(ctx, i)
+		for i, member := range members {
+			state, err := n.state(ctx, member)
 			if err == nil {
 				seen[i][state.GetAppliedIndex()] = state.GetHash()
 			}
@@ -33,7 +34,7 @@ func (n *Nodes) SameState(ctx context.Context) (index uint64, hash string, err e
 			}
 		}
 		if err := pause(ctx, 50*time.Millisecond); err != nil {
-			return 0, "", fmt.Errorf("wait for %d nodes at one entry: %w", len(n.nodes), err)
+			return 0, "", fmt.Errorf("wait for %d nodes at one entry: %w", len(members), err)
 		}
 	}
 }

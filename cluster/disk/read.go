@@ -18,6 +18,14 @@ type Visitor struct {
 	Snapshot func(state io.Reader) error
 	// Entry gets every entry of operations, in order.
 	Entry func(index, term uint64, data []byte) error
+	// Members gets every configuration, in order among the entries. Nil: nobody does.
+	Members func(index, term uint64, members []Member) error
+}
+
+// Member is one member of a configuration.
+type Member struct {
+	RaftID, Address string
+	Voter           bool
 }
 
 // Read tells visit what the node whose data directory dir is has stored, as far
@@ -40,7 +48,7 @@ func Read(dir string, visit Visitor) error {
 	if from == 0 {
 		return nil
 	}
-	return guarded(path, func() error { return readEntries(path, from, found.last, visit.Entry) })
+	return guarded(path, func() error { return readEntries(path, from, found.last, visit) })
 }
 
 // readSnapshot returns the index of the entry that goes on from the snapshot.
@@ -67,7 +75,7 @@ func readSnapshot(path string, found extent, visit func(io.Reader) error) (uint6
 		ErrCorrupt, found.first, path)
 }
 
-func readEntries(path string, first, last uint64, visit func(index, term uint64, data []byte) error) (err error) {
+func readEntries(path string, first, last uint64, visit Visitor) (err error) {
 	bolt, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: readOnly()})
 	if err != nil {
 		return logError(path, err)
@@ -78,12 +86,24 @@ func readEntries(path string, first, last uint64, visit func(index, term uint64,
 		if err := bolt.GetLog(index, &log); err != nil {
 			return fmt.Errorf("read log %s: entry %d: %w", path, index, err)
 		}
-		if log.Type != raft.LogCommand {
-			continue
-		}
-		if err := visit(index, log.Term, log.Data); err != nil {
+		if err := visit.log(&log); err != nil {
 			return fmt.Errorf("read log %s: entry %d: %w", path, index, err)
 		}
+	}
+	return nil
+}
+
+// log tells of one entry.
+func (v *Visitor) log(log *raft.Log) error {
+	switch {
+	case log.Type == raft.LogCommand:
+		return v.Entry(log.Index, log.Term, log.Data)
+	case log.Type == raft.LogConfiguration && v.Members != nil:
+		var members []Member
+		for _, s := range raft.DecodeConfiguration(log.Data).Servers {
+			members = append(members, Member{string(s.ID), string(s.Address), s.Suffrage == raft.Voter})
+		}
+		return v.Members(log.Index, log.Term, members)
 	}
 	return nil
 }
