@@ -4,21 +4,34 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cmd/quorlease/ask"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/members"
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
 )
 
 func newCluster(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cluster",
-		Short: "Look at the nodes",
+		Short: "Look at the nodes, and change who is one",
 	}
 	cmd.AddCommand(newClusterStatus(a))
+	cmd.AddCommand(members.Commands(members.App{
+		CheckFormat: func() error { return a.checkFormat() },
+		Connect: func(hold time.Duration) (*ask.Nodes, error) {
+			nodes, err := ask.Connect(a.endpoints, a.timeout)
+			if err == nil {
+				nodes.Wait(hold)
+			}
+			return nodes, err
+		},
+		Print: a.print,
+	})...)
 	return cmd
 }
 

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -38,6 +37,7 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md", "docs/operating/top.md",
+		"docs/operating/scaling.md",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,12 +116,6 @@ type document struct {
 	shown map[string]string
 }
 
-// terminal is a command that runs on.
-type terminal struct {
-	cmd    *exec.Cmd
-	output string
-}
-
 func newDocument(t *testing.T) *document {
 	t.Helper()
 	d := &document{t: t, dir: t.TempDir(), env: os.Environ(), port: map[string]string{}, shown: map[string]string{}}
@@ -133,14 +127,14 @@ func newDocument(t *testing.T) *document {
 		t.Fatal(err)
 	}
 	for kind, base := range map[string]int{"G": 7101, "P": 7201, "H": 7301} {
-		for n := range 3 {
+		for n := range 4 {
 			d.port[strconv.Itoa(base+n)] = values[fmt.Sprint(kind, n+1)]
 		}
 	}
 	return d
 }
 
-var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[123]0[123]\b`)
+var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[123]0[1234]\b`)
 
 // translate makes a command of a document one that can be run here.
 func (d *document) translate(command string) string {
@@ -230,46 +224,6 @@ func (d *document) shell(command string) result {
 		d.t.Fatalf("%s: %v", command, err)
 	}
 	return result{string(out), exitCode(err)}
-}
-
-// background starts a command that runs on, and waits until it has printed or
-// logged something.
-func (d *document) background(command, until string) result {
-	d.t.Helper()
-	d.started++
-	output := filepath.Join(d.dir, fmt.Sprintf("terminal%d", d.started))
-	cmd := exec.CommandContext(d.t.Context(), "sh", "-c", "exec "+command+" >"+output+" 2>"+output+".log")
-	cmd.Dir, cmd.Env = d.dir, d.env
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	if err := cmd.Start(); err != nil {
-		d.t.Fatal(err)
-	}
-	d.running = append(d.running, &terminal{cmd: cmd, output: output})
-	if !eventually(func() bool { return strings.Contains(readIfAny(output)+readIfAny(output+".log"), until) }) {
-		d.t.Fatalf("%s: no %q in\n%s\n%s", command, until, readIfAny(output), readIfAny(output+".log"))
-	}
-	return result{text: readIfAny(output)}
-}
-
-// interrupt is Ctrl-C in every terminal where something runs: it must end
-// within ten seconds, and well.
-func (d *document) interrupt() {
-	d.t.Helper()
-	began := time.Now()
-	for _, r := range d.running {
-		if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
-			d.t.Errorf("interrupt %s: %v", r.cmd.Args[2], err)
-		}
-	}
-	for _, r := range d.running {
-		if err := r.cmd.Wait(); err != nil {
-			d.t.Errorf("%s: %v\n%s", r.cmd.Args[2], err, readIfAny(r.output+".log"))
-		}
-	}
-	if took := time.Since(began); len(d.running) > 0 && took > 10*time.Second {
-		d.t.Errorf("Ctrl-C took %s, at most 10s", took)
-	}
-	d.running = nil
 }
 
 func (d *document) stop() {

@@ -60,6 +60,11 @@ func TestGolden(t *testing.T) {
 		{name: "clients", args: []string{"clients"}},
 		{name: "events", args: []string{"events"}},
 		{name: "cluster-status", args: []string{"cluster", "status"}},
+		{name: "cluster-add", args: []string{"cluster", "add", "n4", "10.0.0.4:7201"}},
+		{name: "cluster-remove", args: []string{"cluster", "remove", "n4"}},
+		{name: "cluster-promote", args: []string{"cluster", "promote", "n4"}},
+		{name: "cluster-demote", args: []string{"cluster", "demote", "n1"}},
+		{name: "cluster-transfer", args: []string{"cluster", "transfer-leader"}},
 	} {
 		node := row.node
 		if node == nil {

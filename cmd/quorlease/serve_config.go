@@ -48,6 +48,8 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	flags.IntVar(&n.BootstrapExpect, "bootstrap-expect", 0,
 		"how `many` empty nodes form the cluster together; 0 forms none, 1 needs no --join")
 	flags.StringSliceVar(&n.Join, "join", nil, "peer `addresses` of the nodes to form with, or to find the cluster by")
+	flags.BoolVar(&n.Learner, "learner", false,
+		"form no cluster: wait until an operator adds this node to the one that --join leads to")
 	flags.BoolVar(&n.Insecure, "insecure", false, "accept plaintext beyond loopback")
 	flags.IntVar(&n.RaftMultiplier, "raft-multiplier", n.RaftMultiplier,
 		"scale the election timers (500/500/250 ms) by this `number`, 1 to 20")

@@ -61,6 +61,9 @@ func causeOf(err error) server.Cause {
 	return server.FromStatus(s).Cause
 }
 
+// Reason is that of a call's error in the error table, empty where it has none.
+func Reason(err error) string { return causeOf(err).Reason }
+
 // advice says what to do about a reason.
 var advice = map[string]string{
 	"LIMIT_NOT_FOUND":  "`quorlease limits get` lists those that exist",
@@ -70,6 +73,8 @@ var advice = map[string]string{
 	"DISK_LOW":         "free space on the node's disk",
 	"COMPACTED":        "leave --from out to see what is kept",
 	"OVERLOADED":       "nothing was decided; ask again later",
+	"NODE_NOT_FOUND":   "`quorlease cluster status` lists the members",
+	"CHANGE_UNDER_WAY": "ask again when it is done",
 }
 
 // subject says of what a message speaks that begins with a bare value.
