@@ -170,5 +170,6 @@ func (c *Client) keep(client string, news *quorleasev1.Fallbacks) {
 	// may say things that this client does not understand.
 	if c.machine.Learn(time.Now(), lesson.Of(client, news)) == nil {
 		c.authority.Learnt()
+		c.refresher.Learnt()
 	}
 }

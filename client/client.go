@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/client/clock"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/members"
+	"github.com/quorlease/quorlease/client/refresh"
 	"github.com/quorlease/quorlease/client/report"
 	"github.com/quorlease/quorlease/client/session"
 )
@@ -34,6 +35,7 @@ type Client struct {
 	notifier  *alert.Notifier
 	clock     *clock.Clock
 	reporter  *report.Reporter
+	refresher *refresh.Refresher
 	charged   charged.Book
 
 	decided [Local + 1]decided
@@ -72,10 +74,12 @@ func New(config Config) (*Client, error) {
 	}
 	who := session.Hello{Client: config.Client, SessionID: c.sessionID}
 	c.reporter = report.New(machine, c.authority.Members(), who, newID)
+	c.refresher = refresh.New(machine, c.authority.Members())
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
 	c.joined.Go(func() { c.authority.Run(ctx) })
 	c.joined.Go(func() { c.reporter.Run(ctx) })
+	c.joined.Go(func() { c.refresher.Run(ctx) })
 	return c, nil
 }
 
@@ -111,6 +115,7 @@ func (c *Client) Close() error {
 		c.joined.Wait()
 		if !c.machine.Away() {
 			c.reporter.Once(within)
+			c.refresher.Leave(within)
 		}
 		c.failure = errors.Join(c.authority.Close(), c.notifier.Close(within))
 	})

@@ -119,7 +119,10 @@ func (c Config) Validate() error {
 }
 
 func (c Config) failopen() failopen.Config {
-	return failopen.Config{Fallback: c.Fallback, Static: c.Fallbacks, Retries: c.Retries, Tokens: c.RetryTokens}
+	return failopen.Config{
+		Fallback: c.Fallback, Static: c.Fallbacks, Retries: c.Retries, Tokens: c.RetryTokens,
+		Booked: true,
+	}
 }
 
 // withDefaults fills in what was left out.

@@ -265,6 +265,9 @@ func TestLimiterWithoutAuthority(t *testing.T) {
 			}
 			l.Allow()
 			closed.Allow()
+			pass(time.Second)
+			_, end := w.sharers("share", 3)
+			defer end()
 			w.NoQuorum()
 			pass(6 * time.Second)
 			for !c.FailOpen() {

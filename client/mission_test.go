@@ -27,6 +27,8 @@ func TestStoreDown(t *testing.T) {
 			for _, limit := range []string{"open", "share", "closed"} {
 				w.ask(c, limit, time.Second)
 			}
+			_, end := w.sharers("share", 3)
+			defer end()
 			w.Down()
 			w.away(c)
 			const calls = 1000

@@ -3,7 +3,7 @@
 // It is the real servers over the real state machine, without a log, a disk or a
 // socket, on connections that a test can delay, freeze and cut. Its time is that
 // of time.Now, so that a test in a bubble of testing/synctest moves it. Nothing in
-// it runs while nobody asks.
+// it runs while nobody asks, but for what keeps the shares of sessions that refresh.
 //
 // What it leaves out: retry budgets are not enforced, an election takes no time
 // unless NoLeader makes one, and acquires that wait do so side by side, each until
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -39,10 +40,10 @@ type Cluster struct {
 	nodes []*node
 
 	mu sync.Mutex
-	// moved is when the state's time was last moved.
-	moved  time.Time
-	leader int
-	term   uint64
+	// moved is when the state's time was last moved, stamped when an entry was applied.
+	moved, stamped time.Time
+	leader         int
+	term           uint64
 	// clusterID is what the nodes say, where the test has said so.
 	clusterID string
 	delay     time.Duration
@@ -54,7 +55,8 @@ func New(nodes int) (*Cluster, error) {
 	if nodes < 1 || nodes > NodesMax {
 		return nil, fmt.Errorf("nodes: %d is out of range 1..%d", nodes, NodesMax)
 	}
-	c := &Cluster{state: servertest.New(), moved: time.Now(), term: 1}
+	now := time.Now()
+	c := &Cluster{state: servertest.New(), moved: now, stamped: now, term: 1}
 	for i := range nodes {
 		c.nodes = append(c.nodes, newNode(c, i))
 	}
@@ -133,7 +135,10 @@ func (c *Cluster) Advance(d time.Duration) { c.state.Advance(d) }
 
 // commit applies an operation at the time that it is.
 func (c *Cluster) commit(op *logv1.Operation) *logv1.Result {
-	c.move()
+	c.mu.Lock()
+	c.moveLocked()
+	c.stamped = c.moved
+	c.mu.Unlock()
 	return c.state.Apply(op)
 }
 
@@ -141,9 +146,26 @@ func (c *Cluster) commit(op *logv1.Operation) *logv1.Result {
 func (c *Cluster) move() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.moveLocked()
+}
+
+// moveLocked is move. While somebody decides there is a leader, who stamps an entry each
+// second. It has to be called before that changes.
+func (c *Cluster) moveLocked() {
 	now := time.Now()
+	decides := slices.ContainsFunc(c.nodes, func(n *node) bool { return c.quorumLocked(n) == cluster.HasLeader })
+	for decides && now.Sub(c.stamped) > time.Second {
+		c.stamped = c.stamped.Add(time.Second)
+		c.state.Advance(c.stamped.Sub(c.moved))
+		c.moved = c.stamped
+		c.state.Tick()
+	}
 	c.state.Advance(now.Sub(c.moved))
 	c.moved = now
+	if !decides {
+		// Whoever leads next stamps from then on.
+		c.stamped = now
+	}
 }
 
 // status is the cluster as a node sees it.

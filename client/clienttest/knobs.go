@@ -37,6 +37,7 @@ func (c *Cluster) Unknown(nodes ...int) { c.become(unknowing, nodes) }
 func (c *Cluster) become(m mode, nodes []int) {
 	for _, n := range c.pick(nodes) {
 		c.mu.Lock()
+		c.moveLocked()
 		n.modeLocked(m)
 		c.electLocked()
 		c.mu.Unlock()
@@ -91,6 +92,7 @@ func (c *Cluster) SetClusterID(id string) {
 func (c *Cluster) Down(nodes ...int) {
 	for _, n := range c.pick(nodes) {
 		c.mu.Lock()
+		c.moveLocked()
 		n.down = true
 		c.electLocked()
 		c.mu.Unlock()
@@ -102,6 +104,7 @@ func (c *Cluster) Down(nodes ...int) {
 func (c *Cluster) Freeze(nodes ...int) {
 	for _, n := range c.pick(nodes) {
 		c.mu.Lock()
+		c.moveLocked()
 		n.freezeLocked()
 		c.electLocked()
 		c.mu.Unlock()
@@ -124,6 +127,7 @@ func (c *Cluster) Up(nodes ...int) error {
 			return err
 		}
 		c.mu.Lock()
+		c.moveLocked()
 		n.down = false
 		n.thawLocked()
 		c.electLocked()

@@ -46,6 +46,8 @@ type tally struct {
 	spent    int64
 	// keys is how many buckets were taken from, for the worst case.
 	keys int64
+	// lapsed: something was admitted by a share that the authority kept no longer.
+	lapsed bool
 	// spill is the bucket of the keys that found no place.
 	spill *paced
 }

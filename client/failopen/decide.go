@@ -81,6 +81,8 @@ type slot struct {
 	before  bucket.Bucket
 	// fresh: paced was made for this request. uncounted: nothing is to be counted.
 	fresh, uncounted bool
+	// lapsed: the authority keeps the share no longer.
+	lapsed bool
 }
 
 // Decide decides without the authority: because the client is away, or, while it
@@ -245,6 +247,7 @@ func (m *Machine) takeLocked(at time.Duration, c *Charge, class string) (slot, R
 	if one.paced == nil {
 		return one, NoShare, awayFor
 	}
+	one.lapsed = !r.lasts(m.mu.incident.startedAt, bucket.Instant(at))
 	one.paced.bring(m.mu.incident, r.since, p.shape, bucket.Instant(at))
 	one.before = one.paced.bucket
 	if _, ok := one.paced.bucket.Take(p.shape, 0, c.Amount); ok {
@@ -338,6 +341,7 @@ func (m *Machine) spendLocked(r Request, slots []slot) {
 		m.mu.accounts.spend(one.account, one.tally, c.Amount)
 		if m.mu.row.away() {
 			one.tally.count(m.mu.incident.number, one.paced, c.Amount)
+			one.tally.lapsed = one.tally.lapsed || one.lapsed
 		}
 	}
 }
@@ -345,7 +349,7 @@ func (m *Machine) spendLocked(r Request, slots []slot) {
 // count adds to what was admitted in this incident.
 func (t *tally) count(incident uint64, from *paced, tokens int64) {
 	if t.incident != incident {
-		t.incident, t.spent, t.keys = incident, 0, 0
+		t.incident, t.spent, t.keys, t.lapsed = incident, 0, 0, false
 	}
 	t.spent = add(t.spent, tokens)
 	if from != nil && from.spent != incident {

@@ -32,6 +32,10 @@ type Config struct {
 	// further ones are counted under their limit (Account.Overflow), and in mode
 	// Share have one bucket together. Default 100,000.
 	KeysMax int
+	// Booked: the authority promises shares of the limits that it speaks of (Promised), and
+	// what their rules say of shares is for others. Until it has promised something a
+	// share is 0, and not that of the configuration (T52).
+	Booked bool
 	// ClientsMax is how many clients have a retry budget of their own at a time;
 	// further ones share one. Default 1,000, of 7 kB each at most.
 	ClientsMax int
@@ -66,6 +70,8 @@ type Machine struct {
 	static map[string]int64
 	// tokens is the rule of balances, nil where there are none. It doesn't change.
 	tokens *retry.TokenRule
+	// booked is Config.Booked.
+	booked bool
 }
 
 // New makes a Machine that is Healthy. It returns an error that names the field
@@ -90,7 +96,7 @@ func New(config Config) (*Machine, error) {
 	if config.Fallback.SharePPM != nil {
 		share = *config.Fallback.SharePPM
 	}
-	m := &Machine{static: make(map[string]int64), tokens: config.Tokens}
+	m := &Machine{static: make(map[string]int64), tokens: config.Tokens, booked: config.Booked}
 	standard, err := compile(config.Fallback, share)
 	if err != nil {
 		return nil, fmt.Errorf("fallback: %w", err)
@@ -205,7 +211,10 @@ func (m *Machine) Learn(now time.Time, l Lesson) error {
 }
 
 func (m *Machine) learnLocked(at time.Duration, revision uint64, f Fallback) error {
-	old := m.mu.rules[f.Limit]
+	old, booked := m.mu.rules[f.Limit], m.booked && f.Mode == Share
+	if booked {
+		f.SharePPM = nil
+	}
 	if old != nil && old.learnt && old.equal(&f) {
 		old.revision = revision
 		return nil
@@ -217,12 +226,20 @@ func (m *Machine) learnLocked(at time.Duration, revision uint64, f Fallback) err
 	if !ok {
 		share = m.mu.standard.share
 	}
+	var promised kept
+	if booked {
+		share = 0
+		if old != nil && old.booked {
+			share, promised = old.share, old.kept
+		}
+	}
 	learnt, err := compile(f, share)
 	if err != nil {
 		return err
 	}
 	learnt.Limit = strings.Clone(f.Limit)
 	learnt.learnt, learnt.revision, learnt.since = true, revision, bucket.Instant(at)
+	learnt.booked, learnt.kept = booked, promised
 	m.mu.rules[learnt.Limit] = learnt
 	return nil
 }

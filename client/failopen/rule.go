@@ -104,6 +104,9 @@ type rule struct {
 	// of the configuration.
 	revision uint64
 	learnt   bool
+	// booked: its share is what the authority promised last, 0 before.
+	booked bool
+	kept   kept
 	// since is when it was learnt: a key that is used for the first time has not
 	// earned at this rate before.
 	since bucket.Instant

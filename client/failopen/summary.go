@@ -51,7 +51,8 @@ type Spent struct {
 	// Tokens that this client has admitted, over all keys.
 	Tokens int64
 	// Bounded is false where nothing bounds first attempts (Open, or a mode that
-	// was Open for a part of the time); then the next two are 0.
+	// was Open for a part of the time), or the authority kept the share no longer, so that
+	// others may have it too; then the next two are 0.
 	Bounded bool
 	// Worst is the most that this client can have admitted, of Keys keys: its
 	// share × (burst + rate × time away) for each.
@@ -112,7 +113,7 @@ func (t *tally) worst(r *rule, d time.Duration) Spent {
 	s.Worst = mulDiv(add(p.shape.Burst(), p.shape.TokensIn(d)), t.keys, 1)
 	s.Fleet = mulDiv(add(p.Burst, mulDiv(p.Amount, max(0, int64(d)), int64(p.Interval))), t.keys, 1)
 	// A rule that came in the middle may have admitted more before.
-	s.Bounded = t.spent <= s.Worst
+	s.Bounded = t.spent <= s.Worst && !t.lapsed
 	if !s.Bounded {
 		s.Worst, s.Fleet = 0, 0
 	}
