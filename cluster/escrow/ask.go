@@ -40,7 +40,7 @@ func (w *Wallet) askLocked(now time.Duration, h *holding, i int, work *Work) {
 	if p.youngestLocked(now) >= w.lowLife(terms.Life) {
 		amount -= p.leftLocked(now)
 	}
-	burst := terms.burst(i)
+	burst := h.burstLocked(i)
 	amount = min(burst, max(amount, 2*p.demand.largest, burst/minPart, 1))
 	w.sequence++
 	a := &ask{at: h, pot: i, sent: now, until: now + terms.Life}

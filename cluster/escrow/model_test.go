@@ -24,7 +24,7 @@ func (w *world) apply(n *node, count int) {
 		}
 		if e.version > n.version {
 			n.version = e.version
-			n.wallet.Configure(n.version, testTerms(n.version))
+			n.wallet.Configure(uint64(n.version), testTerms(n.version))
 		}
 	}
 }
@@ -43,7 +43,7 @@ func (w *world) snapshot(n *node) {
 	n.wallet.Restored(records)
 	if version := w.versionAt(n.applied); version != n.version {
 		n.version = version
-		n.wallet.Configure(version, testTerms(version))
+		n.wallet.Configure(uint64(version), testTerms(version))
 	}
 }
 

@@ -12,6 +12,9 @@ type holding struct {
 	shard *shard
 	key   string
 	pots  []pot
+	// dimensions are the key's own numbers, as of the book's turn.
+	dimensions []Dimension
+	turn       uint64
 	// queued: the steward is about to look.
 	queued bool
 	// dropped: the wallet knows it no more.
@@ -47,6 +50,15 @@ type portion struct {
 	void, returned bool
 	at             *holding
 	pot            int
+}
+
+// burstLocked is the effective burst of a pot, 0 where it can have no escrow.
+func (h *holding) burstLocked(i int) int64 {
+	terms := h.book.terms.Load()
+	if turn := h.book.turn.Load(); h.turn != turn {
+		h.dimensions, h.turn = terms.forKey(h.key), turn
+	}
+	return terms.burst(h.dimensions, i)
 }
 
 // leftLocked is what may be spent at now.

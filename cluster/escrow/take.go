@@ -189,7 +189,10 @@ func (w *Wallet) Note(op *logv1.Acquire) {
 	now := w.config.Elapsed()
 	for _, c := range op.GetCharges() {
 		at, ok := all.find(op.GetClass(), c)
-		if !ok || at.book.terms.Load().burst(at.pot) == 0 {
+		if !ok {
+			continue
+		}
+		if terms := at.book.terms.Load(); terms.burst(terms.forKey(c.GetKey()), at.pot) == 0 {
 			continue
 		}
 		at.shard.mu.Lock()

@@ -3,27 +3,33 @@ package escrow
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
 
 // Terms are what a limit says of its escrow. They must not be changed.
 type Terms struct {
-	// Config is what the limit says: escrow of before a change of it is void. Version is
-	// for those who have none.
-	Config  *logv1.Limit
-	Limit   string
-	Version uint64
+	Limit string
+	// Version is the limit's: escrow of another one is void.
+	Version uint32
 	Keyed   bool
 	// Life is that of escrow, Lease that of what is granted.
 	Life, Lease time.Duration
 	// Classes are in their order. None: one without a name.
 	Classes    []string
+	Dimensions []Dimension
+	// Overrides are the keys with other numbers.
+	Overrides []Override
+}
+
+// Override has other numbers for a key, or for keys with a prefix.
+type Override struct {
+	Value      string
+	Prefix     bool
 	Dimensions []Dimension
 }
 
@@ -36,9 +42,21 @@ type Dimension struct {
 }
 
 // same reports whether escrow of before is as good as of now.
-func (t *Terms) same(before *Terms) bool {
-	return t.Version == before.Version && t.Keyed == before.Keyed &&
-		(t.Config == before.Config || proto.Equal(t.Config, before.Config))
+func (t *Terms) same(before *Terms) bool { return t.Version == before.Version && t.Keyed == before.Keyed }
+
+// forKey are the dimensions of a key: the key's own first, then those of the longest
+// prefix.
+func (t *Terms) forKey(key string) []Dimension {
+	best, dimensions := -1, t.Dimensions
+	for i := range t.Overrides {
+		switch o := &t.Overrides[i]; {
+		case !o.Prefix && o.Value == key:
+			return o.Dimensions
+		case o.Prefix && len(o.Value) > best && strings.HasPrefix(key, o.Value):
+			best, dimensions = len(o.Value), o.Dimensions
+		}
+	}
+	return dimensions
 }
 
 // classes are how many there are, at least one.
@@ -71,13 +89,14 @@ func (t *Terms) pot(dimension, class string) int {
 	return d*t.classes() + c
 }
 
-// burst is the effective burst of a pot, 0 where it can have no escrow.
-func (t *Terms) burst(pot int) int64 {
+// burst is the effective burst of a pot of a key with those dimensions, 0 where it can
+// have no escrow.
+func (t *Terms) burst(of []Dimension, pot int) int64 {
 	n := t.classes()
-	if bursts := t.Dimensions[pot/n].Bursts; pot%n < len(bursts) {
-		return bursts[pot%n]
+	if pot/n >= len(of) || pot%n >= len(of[pot/n].Bursts) {
+		return 0
 	}
-	return 0
+	return of[pot/n].Bursts[pot%n]
 }
 
 // className is the name of a pot's class.

@@ -15,7 +15,7 @@ type world struct {
 	random  *rand.Rand
 	now     time.Duration
 	log     []logged
-	version uint64
+	version uint32
 	records map[recordID]*record
 	highest map[recordID]uint64
 	buckets map[bucketName]*level
@@ -39,7 +39,7 @@ type record struct {
 	class                      string
 	amount, paid, spent, given int64
 	until                      time.Duration
-	version                    uint64
+	version                    uint32
 	void, over                 bool
 }
 
@@ -53,7 +53,7 @@ type logged struct {
 	op      *logv1.Operation
 	result  *logv1.Result
 	void    string
-	version uint64
+	version uint32
 }
 
 // flying is a proposal on its way; answer is told what became of it.
@@ -70,7 +70,7 @@ type node struct {
 	wallet  *Wallet
 	applied int
 	// dead: a process of before, whose proposals may still arrive.
-	version uint64
+	version uint32
 }
 
 const (
@@ -78,7 +78,7 @@ const (
 	testFailover = 1500 * time.Millisecond
 )
 
-func testTerms(version uint64) []*Terms {
+func testTerms(version uint32) []*Terms {
 	bursts := []int64{400, 300}
 	return []*Terms{
 		{
@@ -113,11 +113,11 @@ func (w *world) restart(n *node) {
 		Node: n.name, Boot: n.boot, Failover: testFailover, Elapsed: func() time.Duration { return w.now },
 	})
 	n.version = w.versionAt(n.applied)
-	n.wallet.Configure(n.version, testTerms(n.version))
+	n.wallet.Configure(uint64(n.version), testTerms(n.version))
 }
 
-func (w *world) versionAt(index int) uint64 {
-	version := uint64(1)
+func (w *world) versionAt(index int) uint32 {
+	version := uint32(1)
 	for _, e := range w.log[:index] {
 		version = max(version, e.version)
 	}

@@ -39,17 +39,19 @@ type Config struct {
 // Office grants, reserves and gives back. Safe for concurrent use.
 type Office struct {
 	config   Config
+	boot     uint64
 	Wallet   *escrow.Wallet
 	promises escrow.Promises
 }
 
 // New returns the office of a process. Keep is the caller's to start.
 func New(c Config) *Office {
-	var boot [8]byte
+	var drawn [8]byte
 	// crypto/rand.Read never fails: it ends the program instead.
-	_, _ = rand.Read(boot[:])
-	return &Office{config: c, Wallet: escrow.New(escrow.Config{
-		Node: c.Node, Boot: binary.LittleEndian.Uint64(boot[:]), Elapsed: c.Elapsed, Failover: c.Failover,
+	_, _ = rand.Read(drawn[:])
+	boot := binary.LittleEndian.Uint64(drawn[:])
+	return &Office{config: c, boot: boot, Wallet: escrow.New(escrow.Config{
+		Node: c.Node, Boot: boot, Elapsed: c.Elapsed, Failover: c.Failover,
 	})}
 }
 
@@ -109,7 +111,7 @@ func (o *Office) Applied(ops []*logv1.Operation, results []*logv1.Result, effect
 	stale := o.Wallet.Revision() != o.config.Revision()
 	for _, e := range effects {
 		switch e.Kind {
-		case effect.LimitPaused, effect.LimitBlocked, effect.SpendCapReached:
+		case effect.EscrowVoided:
 			o.Wallet.Void(e.Limit, e.Key)
 		case effect.NodeSet, effect.NodeRemoved:
 			stale = true
@@ -126,14 +128,23 @@ func (o *Office) Applied(ops []*logv1.Operation, results []*logv1.Result, effect
 
 // Restored takes what a snapshot says of escrow: entries were skipped (T43).
 func (o *Office) Restored(m *fsm.Machine) {
-	o.Wallet.Restored(nil)
+	var records []escrow.Record
+	for h := range m.Escrow().Held(o.config.Node, o.boot) {
+		records = append(records, escrow.Record{
+			Sequence: h.ID.Sequence, Amount: h.Left, Void: h.Void, Left: h.Life,
+		})
+	}
+	o.Wallet.Restored(records)
 	o.configure(m)
 }
 
 // configure tells the wallet which limits may have escrow.
 func (o *Office) configure(m *fsm.Machine) {
-	limits, _ := m.Limits("")
-	o.Wallet.Configure(m.Revision(), escrow.TermsOf(limits, len(m.Nodes())))
+	var list []*escrow.Terms
+	for t := range m.Escrow().Terms() {
+		list = append(list, termsOf(m, t))
+	}
+	o.Wallet.Configure(m.Revision(), list)
 }
 
 // Denied notes what an acquire was told, where anybody may ask for escrow of what it is
