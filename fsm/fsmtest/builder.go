@@ -112,6 +112,16 @@ func Admitted(session string, counts ...*logv1.AdmittedCount) *logv1.Operation {
 	return Operation(&logv1.ReportAdmitted{Session: LeaseID(session), Counts: counts})
 }
 
+// Held is that a session holds a promise of a share of a limit.
+func Held(session, limit string, version uint64) *logv1.HeldShare {
+	return &logv1.HeldShare{Session: LeaseID(session), Limit: limit, Version: version}
+}
+
+// Refresh is that a node has heard of sessions.
+func Refresh(held ...*logv1.HeldShare) *logv1.Operation {
+	return Operation(&logv1.ReportShares{Held: held})
+}
+
 // Operation wraps one kind of operation.
 func Operation(kind any) *logv1.Operation {
 	switch kind := kind.(type) {
@@ -141,6 +151,8 @@ func Operation(kind any) *logv1.Operation {
 		return &logv1.Operation{Kind: &logv1.Operation_AskEscrow{AskEscrow: kind}}
 	case *logv1.ReturnEscrow:
 		return &logv1.Operation{Kind: &logv1.Operation_ReturnEscrow{ReturnEscrow: kind}}
+	case *logv1.ReportShares:
+		return &logv1.Operation{Kind: &logv1.Operation_ReportShares{ReportShares: kind}}
 	case *logv1.SetNode:
 		return &logv1.Operation{Kind: &logv1.Operation_SetNode{SetNode: kind}}
 	case *logv1.Form:
