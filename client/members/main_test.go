@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is a cluster of three, and Members that know all or some of it.
+// world is a cluster, of three for the most part, and Members that know all or some of it.
 type world struct {
 	*clienttest.Cluster
 	members *members.Members
@@ -28,9 +28,15 @@ type world struct {
 // bubble begins with the first seeds nodes known, after before.
 func bubble(t *testing.T, seeds int, before func(*clienttest.Cluster), f func(t *testing.T, w *world)) {
 	t.Helper()
+	bubbleOf(t, 3, seeds, before, f)
+}
+
+// bubbleOf is bubble with so many nodes.
+func bubbleOf(t *testing.T, count, seeds int, before func(*clienttest.Cluster), f func(t *testing.T, w *world)) {
+	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c, err := clienttest.New(3)
+		c, err := clienttest.New(count)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -128,6 +128,44 @@ func TestRemovedMembersAreForgotten(t *testing.T) {
 	})
 }
 
+// Whoever was told of one node of three finds those that come, and goes on when the one
+// it was told of has been removed, and another is lost.
+func TestMembersComeAndGo(t *testing.T) {
+	bubbleOf(t, 5, 1, func(c *clienttest.Cluster) {
+		c.Advertise(3, "")
+		c.Advertise(4, "")
+	}, func(t *testing.T, w *world) {
+		w.settle(t)
+		w.Advertise(3, "n4.test:7101")
+		w.Advertise(4, "n5.test:7101")
+		w.await(t, 12*time.Second, func(s members.State) bool { return s.Reached == 5 && s.Reach == members.Led })
+		lost := 0
+		goesOn := func(within time.Duration) {
+			t.Helper()
+			for started := time.Now(); time.Since(started) < within; pass(50 * time.Millisecond) {
+				if e, err := w.ask(t, time.Second); err != nil {
+					lost++
+				} else if e.ID == "n1" {
+					t.Fatal("asked n1, which was removed")
+				}
+			}
+		}
+		w.SetLeader(3)
+		w.Advertise(0, "")
+		w.Down(0)
+		goesOn(20 * time.Second)
+		w.Down(1)
+		goesOn(5 * time.Second)
+		// The session that broke may have cost the call that found out.
+		if lost > 2 {
+			t.Errorf("%d calls failed", lost)
+		}
+		if s := w.members.State(); s.Leader.ID != "n4" || s.Reached != 3 {
+			t.Errorf("in the end: %+v", s)
+		}
+	})
+}
+
 // A session that ended is opened again in the background; those who come meanwhile
 // wait for it rather than be told that nobody is there.
 func TestSessionsAreOpenedAgain(t *testing.T) {
