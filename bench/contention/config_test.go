@@ -5,7 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) {
+	// Processes are started by one goroutine that stays for good.
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/quorlease/quorlease/bench.doPinned"))
+}
 
 func TestValidate(t *testing.T) {
 	t.Parallel()

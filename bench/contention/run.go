@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/bench/link"
 	"github.com/quorlease/quorlease/bench/load"
 	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/tally"
 )
 
 const (
@@ -35,7 +36,7 @@ type run struct {
 	saboteur  *saboteur
 	authority *authority
 	echo      *echoSide
-	tally     *tally
+	tally     *tally.Tally
 	result    *report.Result
 }
 
@@ -97,7 +98,9 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.authority.nodes, r.authority.steady = r.nodes, !c.Faults.Any()
 	sides := time.Duration(2)
-	r.tally = newTally(c.Keys, sides*time.Duration(c.Rounds)*(c.Warmup+c.Length)+tallySpare)
+	r.tally = tally.New(tally.Bucket{
+		Limit: limitName, Dimension: dimension, Rate: c.LimitRate, Interval: time.Second, Burst: c.LimitBurst,
+	}, keyNames(c.Keys), sides*time.Duration(c.Rounds)*(c.Warmup+c.Length)+tallySpare)
 	return nil
 }
 
@@ -249,7 +252,7 @@ func (r *run) measure(ctx context.Context, n int, s load.Side) (report.Side, err
 	name := "echo"
 	ours := s == load.Side(r.authority)
 	if ours {
-		name, config.Grant = "quorlease", r.tally.grant
+		name, config.Grant = "quorlease", r.tally.Grant
 		if r.config.Faults.Any() {
 			steps := r.saboteur.plan(&r.config.Faults, r.config.Length)
 			config.Began = func(ctx context.Context, from time.Time) { r.saboteur.run(ctx, steps, from) }

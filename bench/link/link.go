@@ -30,6 +30,8 @@ const (
 type Config struct {
 	// Endpoints are client addresses, at least one.
 	Endpoints []string
+	// Stay: the connection is to an endpoint itself rather than to the leader.
+	Stay bool
 	// Session: all callers share one stream, and whoever waits travels in one
 	// message. Otherwise each asks in a call of its own.
 	Session bool
@@ -123,6 +125,9 @@ func (l *Link) find(ctx context.Context) (string, error) {
 	for range l.config.Endpoints {
 		address := l.config.Endpoints[l.tried%len(l.config.Endpoints)]
 		l.tried++
+		if l.config.Stay {
+			return address, nil
+		}
 		status, err := clusterStatus(ctx, address)
 		if err != nil {
 			last = err
