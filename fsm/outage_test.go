@@ -168,14 +168,22 @@ func TestOutage(t *testing.T) {
 			t.Error("three seconds withhold refill")
 		}
 	})
-	t.Run("T51_a_full_bucket_gets_nothing_back", func(t *testing.T) {
+	t.Run("T51_no_more_comes_back_than_there_was_room_for", func(t *testing.T) {
 		t.Parallel()
 		f := newFleet(t, fsmtest.WithShadow(t), 2)
+		f.take(100)
 		f.outage(30*time.Second, func(int, int64) int64 { return 1 })
 		f.drain()
 		f.report(0)
-		if level, debt := f.level(); level != 0 || debt != 0 {
-			t.Errorf("level %d, debt %d: there was no room for what comes back", level, debt)
+		f.report(1)
+		if level, debt := f.level(); level != 100 || debt != 0 {
+			t.Errorf("level %d, debt %d: want the 100 that there was room for", level, debt)
+		}
+		f.drain()
+		f.refresh()
+		f.report(0)
+		if level, _ := f.level(); level != sharedRate {
+			t.Errorf("level %d a second later, want %d: it came back before", level, sharedRate)
 		}
 	})
 	t.Run("T14_a_changed_limit_withholds_all_the_same", func(t *testing.T) {

@@ -30,6 +30,13 @@ type Mistake struct {
 	edits []overlay.Edit
 }
 
+// Checked is a mistake that the simulator does not bring about, and the tests that notice
+// it: Package is the folder of their package, Run what -test.run gets.
+type Checked struct {
+	Mistake
+	Package, Run string
+}
+
 // switched is what each package with a mistake gets.
 const switched = `package %s
 
@@ -43,9 +50,25 @@ func mistake(name string) bool { return seeded == name }
 // Build builds the simulator with all mistakes from the tree at root, with what it
 // needs below dir, and returns the program.
 func Build(ctx context.Context, root, dir string) (string, error) {
+	program := filepath.Join(dir, "sim")
+	return program, build(ctx, root, dir, "build", "-ldflags=-s -w", "-o", program, "./bench/sim/run")
+}
+
+// BuildTests builds the tests of a package with all mistakes, and returns the program.
+func BuildTests(ctx context.Context, root, dir, in string) (string, error) {
+	program := filepath.Join(dir, path.Base(in)+".test")
+	return program, build(ctx, root, dir, "test", "-c", "-o", program, "./"+in)
+}
+
+// build runs the go command with other sources.
+func build(ctx context.Context, root, dir, verb string, args ...string) error {
 	var edits []overlay.Edit
 	added := make(map[string]string)
-	for _, m := range All() {
+	all := All()
+	for _, c := range Tested() {
+		all = append(all, c.Mistake)
+	}
+	for _, m := range all {
 		edits = append(edits, m.edits...)
 		for _, e := range m.edits {
 			in := path.Dir(e.File)
@@ -54,17 +77,15 @@ func Build(ctx context.Context, root, dir string) (string, error) {
 	}
 	flag, err := overlay.Write(root, dir, edits, added)
 	if err != nil {
-		return "", fmt.Errorf("seed mistakes: %w", err)
+		return fmt.Errorf("seed mistakes: %w", err)
 	}
-	program := filepath.Join(dir, "sim")
-	command := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags=-s -w", "-o", program, flag,
-		"./bench/sim/run")
+	command := exec.CommandContext(ctx, "go", append([]string{verb, "-buildvcs=false", flag}, args...)...)
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the simulator with mistakes: %w: %s", err, output)
+		return fmt.Errorf("go %s with mistakes: %w: %s", verb, err, output)
 	}
-	return program, nil
+	return nil
 }
 
 // Run runs a program that Build made with one mistake, as a command line would. It

@@ -2,6 +2,7 @@ package mistake_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -42,6 +43,34 @@ func TestTraps(t *testing.T) {
 				t.Errorf("not caught by any of %v:\n%s", m.Rules, text)
 			default:
 				t.Log(text)
+			}
+		})
+	}
+}
+
+// TestChecks: the mistakes that the simulator does not bring about are noticed by tests,
+// which find nothing without one.
+func TestChecks(t *testing.T) {
+	t.Parallel()
+	programs := map[string]string{}
+	for _, m := range mistake.Tested() {
+		program := programs[m.Package]
+		if program == "" {
+			var err error
+			if program, err = mistake.BuildTests(t.Context(), "../../..", t.TempDir(), m.Package); err != nil {
+				t.Fatal(err)
+			}
+			programs[m.Package] = program
+		}
+		t.Run(m.Name, func(t *testing.T) {
+			t.Parallel()
+			for seeded, want := range map[string]bool{"": true, m.Name: false} {
+				command := mistake.Run(t.Context(), program, seeded, "-test.run", m.Run)
+				command.Dir = filepath.Join("../../..", m.Package)
+				output, err := command.CombinedOutput()
+				if passes := err == nil; passes != want || !passes && !strings.Contains(string(output), "--- FAIL") {
+					t.Errorf("with mistake %q: passes %t, want %t: %v\n%s", seeded, passes, want, err, output)
+				}
 			}
 		})
 	}
