@@ -17,10 +17,11 @@ func BenchmarkAnswer(b *testing.B) {
 	n := newNode(DefaultConfig())
 	n.fsm.desk = retries.NewDesk("a.00000000")
 	n.budgets, n.grants = n.newBudgets(n.fsm.desk), n.newGrants()
-	var err error
-	if n.usage, err = usage.Open(usage.Config{Dir: b.TempDir(), Node: "a", Metrics: n.metrics, Logger: n.logger}); err != nil {
+	book, err := usage.Open(usage.Config{Dir: b.TempDir(), Node: "a", Metrics: n.metrics, Logger: n.logger})
+	if err != nil {
 		b.Fatal(err)
 	}
+	n.usage = book
 	defer func() { _ = n.usage.Close() }()
 	limit := &logv1.Limit{Name: "l", Dimensions: []*logv1.Dimension{{Name: "requests"}}}
 	n.configure([]*logv1.Limit{limit})

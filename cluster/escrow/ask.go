@@ -3,7 +3,6 @@ package escrow
 import (
 	"container/heap"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -122,7 +121,7 @@ func (w *Wallet) closeLocked(now time.Duration, a *ask, result *logv1.EscrowResu
 			p.pause = pauseMin
 		}
 		if wait <= 0 {
-			wait = p.pause - rand.N(p.pause/4)
+			wait = p.pause - time.Duration(w.random.Int64N(int64(p.pause/4)))
 		}
 		p.notBefore = now + wait
 	}

@@ -42,7 +42,9 @@ type Dimension struct {
 }
 
 // same reports whether escrow of before is as good as of now.
-func (t *Terms) same(before *Terms) bool { return t.Version == before.Version && t.Keyed == before.Keyed }
+func (t *Terms) same(before *Terms) bool {
+	return t.Version == before.Version && t.Keyed == before.Keyed
+}
 
 // forKey are the dimensions of a key: the key's own first, then those of the longest
 // prefix.

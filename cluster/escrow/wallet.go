@@ -2,6 +2,7 @@ package escrow
 
 import (
 	"container/heap"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,8 @@ type Wallet struct {
 	// mu comes before the locks of shards.
 	mu       sync.Mutex
 	sequence uint64
+	// random draws pauses, other ones in each process.
+	random *rand.Rand
 	// asks are those whose fate is not known, ledger what they brought, both by
 	// sequence, as long as it lives.
 	asks   map[uint64]*ask
@@ -63,7 +66,7 @@ type Outcomes struct{ Granted, Contended, None, Lost uint64 }
 // New returns the wallet of a process. It grants nothing until Configure.
 func New(c Config) *Wallet {
 	w := &Wallet{
-		config: c, wake: make(chan struct{}, 1),
+		config: c, wake: make(chan struct{}, 1), random: rand.New(rand.NewPCG(c.Boot, 0)),
 		asks: make(map[uint64]*ask), ledger: make(map[uint64]*portion), leases: make(map[string][]*Reservation),
 	}
 	w.books.Store(&books{})

@@ -14,11 +14,14 @@ import (
 	"github.com/quorlease/quorlease/fsm/effect"
 )
 
-// Config is what an Office needs of its node. All of it is required; the functions are
+// Config is what an Office needs of its node. All of it but Boot is required; the functions are
 // called from any goroutine and must not block.
 type Config struct {
 	// Node is its Raft id.
 	Node string
+	// Boot is the process's own number; 0: it is drawn at random, as it has to be wherever
+	// another process may have run before (T7).
+	Boot uint64
 	// Elapsed is the node's own clock, which goes on while the machine sleeps.
 	Elapsed func() time.Duration
 	// Failover is how long the cluster is likely to be without a leader when it loses
@@ -50,6 +53,9 @@ func New(c Config) *Office {
 	// crypto/rand.Read never fails: it ends the program instead.
 	_, _ = rand.Read(drawn[:])
 	boot := binary.LittleEndian.Uint64(drawn[:])
+	if c.Boot != 0 {
+		boot = c.Boot
+	}
 	return &Office{config: c, boot: boot, Wallet: escrow.New(escrow.Config{
 		Node: c.Node, Boot: boot, Elapsed: c.Elapsed, Failover: c.Failover,
 	})}
