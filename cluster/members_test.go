@@ -135,7 +135,13 @@ func TestR33JoinsAfterAllFoundersLeft(t *testing.T) {
 			c.Remove(name)
 		}
 		wantRoles(t, c, "d e f/")
-		g := c.Grow(false)
+		g := c.Wait()
+		for range 3 {
+			// Again before it has read of whoever asks it: the answer may have been lost.
+			c.Change("add g", func(ctx context.Context) (cluster.Change, error) {
+				return c.Node("e").AddMember(ctx, g, c.Peer(g))
+			})
+		}
 		wantRoles(t, c, "d e f/g")
 		c.RequireSameState()
 		// One that restarts before it has read of itself is in the same place.
@@ -347,4 +353,49 @@ func TestR33RaftRemovesALeader(t *testing.T) {
 	if !errors.Is(n.Err(), cluster.ErrRemoved) {
 		t.Fatalf("got %v, want %v", n.Err(), cluster.ErrRemoved)
 	}
+}
+
+// What the members are is in the snapshot too: after everybody has forgotten the entries
+// that say so and was started again, who joins is told, and a change can be made.
+func TestMembersAfterASnapshot(t *testing.T) {
+	t.Parallel()
+	few := func(c *cluster.Config) { c.TrailingLogs, c.SnapshotBytes = 10, 1 }
+	inBubble(t, few, func(b bubble) {
+		t, c := b.T, b.Cluster
+		c.ApplyLimits("a", clustertest.Rate("gpt", 1, time.Hour, 1000))
+		forget := func() {
+			t.Helper()
+			for range 100 {
+				c.Decide(c.Leader(), clustertest.Acquire("gpt", 1))
+			}
+			c.Eventually("logs that begin late", func() error {
+				for _, name := range c.Running() {
+					if first := c.Node(name).FirstIndex(); first < 50 {
+						return fmt.Errorf("that of %s begins at %d", name, first)
+					}
+				}
+				return nil
+			})
+		}
+		forget()
+		for _, name := range c.Names() {
+			c.Crash(name)
+		}
+		for _, name := range c.Names() {
+			c.Restart(name)
+		}
+		d := c.Grow(true)
+		wantRoles(t, c, "a b c d/")
+		c.Remove("a")
+		wantRoles(t, c, "b c d/")
+		// A learner whose log begins with the snapshot finds itself there.
+		e := c.Grow(false)
+		c.Stop(e)
+		c.Restart(e)
+		c.RequireSameState()
+		wantRoles(t, c, "b c d/e")
+		c.Stop(d)
+		c.Restart(d)
+		c.RequireSameState()
+	})
 }

@@ -24,7 +24,8 @@ func (n *Node) self() (clusterID, raftID string) {
 // clusters before. raft checks nothing itself (R38): only members of its
 // configuration may speak raft, and before there is one those with whom this
 // node has promised to form a cluster. gRPC is open to nodes without a cluster
-// too, which look for one.
+// too, which look for one, and at a node that joins to all of its cluster: whoever
+// leads may be newer than what it has read of.
 func (n *Node) admitPeer(kind wire.Kind, clusterID, raftID string) error {
 	if !n.roster.Attached() {
 		return fmt.Errorf("%s %w", n.id, wire.ErrStarting)
@@ -35,7 +36,7 @@ func (n *Node) admitPeer(kind wire.Kind, clusterID, raftID string) error {
 	if n.roster.IsMember(raftID) {
 		return nil
 	}
-	if kind == wire.GRPC && n.identity.Record().ClusterID == "" {
+	if kind == wire.GRPC && n.roster.Joins(string(n.id)) {
 		return nil
 	}
 	return fmt.Errorf("%s %w of cluster %s", raftID, wire.ErrUnknownNode, n.identity.Record().ClusterID)

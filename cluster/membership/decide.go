@@ -45,8 +45,9 @@ type Candidate struct {
 	RaftID, Name string
 	// Address is the one that it advertises.
 	Address string
-	// HasState: it has a log, a term or a snapshot.
-	HasState bool
+	// WasMember: by what it has applied it was a member of this cluster. A log without
+	// that is what is left of an attempt to add it that did not commit.
+	WasMember bool
 }
 
 // Action is what to do to raft.
@@ -115,8 +116,8 @@ func refuse(format string, args ...any) error {
 
 // add lets a node in, without a vote (R31), or follows a member to another address.
 // A data directory that lost its state has lost its votes too, so its name stays
-// taken until somebody removes it (R37); one that has state belonged to a cluster
-// before, to this one or another, and must not come back with it (R33).
+// taken until somebody removes it (R37); one that was a member may have voted, and must
+// not come back as what it was (R33).
 func add(v View, r Request) (Step, error) {
 	found := r.Found
 	switch {
@@ -139,8 +140,8 @@ func add(v View, r Request) (Step, error) {
 		return step(Nothing, m), nil
 	case known:
 		return Step{Move, m.RaftID, r.Address}, nil
-	case found.HasState:
-		return Step{}, refuse("the data directory of %s has state already: it was removed, or is another cluster's; "+
+	case found.WasMember:
+		return Step{}, refuse("%s was a member with its data directory, and was removed; "+
 			"empty the directory and start %s again", found.RaftID, r.Name)
 	case len(v.Members) >= MembersMost:
 		return Step{}, refuse("there are %d members, at most %d", len(v.Members), MembersMost)

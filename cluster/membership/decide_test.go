@@ -72,7 +72,7 @@ var decisions = []struct {
 	{"added_before", led(voter(1), learner(4)), comes(4, nil), Nothing, idOf(4), nil, ""},
 	{
 		"R35_a_member_at_another_address", three(),
-		comes(2, func(r *Request) { r.Address, r.Found.Address, r.Found.HasState = "h:1", "h:1", true }),
+		comes(2, func(r *Request) { r.Address, r.Found.Address, r.Found.WasMember = "h:1", "h:1", true }),
 		Move, idOf(2), nil, "",
 	},
 	{
@@ -82,8 +82,8 @@ var decisions = []struct {
 	},
 	{
 		"R33_a_directory_that_was_removed", three(),
-		comes(4, func(r *Request) { r.Found.HasState = true }),
-		0, "", ErrRefused, "has state already",
+		comes(4, func(r *Request) { r.Found.WasMember = true }),
+		0, "", ErrRefused, "n4.00000004 was a member with its data directory, and was removed",
 	},
 	{
 		"R32_an_address_that_is_taken", three(),

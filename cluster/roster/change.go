@@ -119,7 +119,8 @@ func (c *Changer) candidate(ctx context.Context, r membership.Request) (membersh
 			membership.ErrNotReady, r.Name, err)
 	}
 	return membership.Candidate{
-		RaftID: info.GetRaftId(), Name: info.GetName(), Address: info.GetPeer(), HasState: info.GetHasState(),
+		RaftID: info.GetRaftId(), Name: info.GetName(), Address: info.GetPeer(),
+		WasMember: info.GetHasState() && slices.Contains(info.GetKnown(), info.GetRaftId()),
 	}, nil
 }
 

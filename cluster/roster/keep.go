@@ -107,9 +107,7 @@ func (k *Keeper) pause() time.Duration {
 // joining reports whether this node belongs to a cluster that has it as a member, and
 // has yet to read that in the log.
 func (k *Keeper) joining() bool {
-	record := k.config.Identity()
-	waits := len(record.Members) > 0 && len(k.config.Roster.Latest()) == 0
-	return record.ClusterID != "" && !waits && !has(k.config.Roster.Applied(), k.self)
+	return k.config.Identity().ClusterID != "" && k.config.Roster.Joins(k.self)
 }
 
 // introduce finds out whom this node's cluster calls members, while its own log does

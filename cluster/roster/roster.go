@@ -107,6 +107,15 @@ func (r *Roster) IsMember(raftID string) bool {
 	return slices.Contains(r.vouched, raftID)
 }
 
+// Joins reports whether a node has yet to find its cluster, or to read in its log that it
+// is a member. One that has promised to form a cluster waits for no other.
+func (r *Roster) Joins(self string) bool {
+	if len(r.promised()) > 0 && len(r.Latest()) == 0 {
+		return false
+	}
+	return !has(r.Applied(), self)
+}
+
 // vouch notes whom members call members, in place of whom they did before.
 func (r *Roster) vouch(ids []string) {
 	r.mu.Lock()
