@@ -59,6 +59,8 @@ type Desk struct {
 	life   context.Context //nolint:containedctx // it is the life of the goroutine below
 	end    context.CancelFunc
 	joined sync.WaitGroup
+	// pools are those of limits as they were in the last round. They are the goroutine's.
+	pools map[string]pool
 
 	mu     sync.Mutex
 	seats  map[shares.ID]*seat
@@ -84,7 +86,7 @@ type seat struct {
 
 // New is the desk of a node. Its goroutine begins with the first session that refreshes.
 func New(node Node) *Desk {
-	d := &Desk{node: node, clock: clock.New(), seats: make(map[shares.ID]*seat)}
+	d := &Desk{node: node, clock: clock.New(), seats: make(map[shares.ID]*seat), pools: make(map[string]pool)}
 	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }
@@ -147,60 +149,90 @@ func (d *Desk) run() {
 
 // due are those of whom something is to be said, in parts that make an operation each.
 func (d *Desk) due() [][]*logv1.HeldShare {
-	now := d.clock.Now()
-	urgent, all := d.list(now)
-	if !urgent && !d.stale(all) {
+	now, all := d.list(d.clock.Now())
+	stale := d.stale(all)
+	if !slices.ContainsFunc(all, spoken.isUrgent) && len(stale) == 0 {
 		return nil
 	}
 	var parts [][]*logv1.HeldShare
 	size := 0
-	for _, h := range all {
-		n := h.SizeVT()
+	for i, s := range all {
+		if !s.urgent && !stale[i] && now-s.sent < together {
+			continue
+		}
+		n := s.HeldShare.SizeVT()
 		if last := len(parts) - 1; last >= 0 && size+n <= bytesMost && len(parts[last]) < heldMost {
-			parts[last] = append(parts[last], h)
+			parts[last] = append(parts[last], s.HeldShare)
 			size += n
 			continue
 		}
-		parts, size = append(parts, []*logv1.HeldShare{h}), n
+		parts, size = append(parts, []*logv1.HeldShare{s.HeldShare}), n
 	}
 	return parts
 }
 
-// list are those of whom can be spoken, without those that have gone silent. urgent: one
-// of them can't wait.
-func (d *Desk) list(now time.Duration) (urgent bool, all []*logv1.HeldShare) {
+// spoken is what can be said of a session.
+type spoken struct {
+	*logv1.HeldShare
+	// urgent: it can't wait. sent is when the session was spoken of last.
+	urgent bool
+	sent   time.Duration
+}
+
+func (s spoken) isUrgent() bool { return s.urgent }
+
+// list are those of whom can be spoken at now, without those that have gone silent.
+func (d *Desk) list(now time.Duration) (time.Duration, []spoken) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.seats, func(_ shares.ID, s *seat) bool { return now-s.heard > silentAfter && !s.left })
+	all := make([]spoken, 0, len(d.seats))
 	for id, s := range d.seats {
-		age := now - s.sent
-		if s.said && s.known && age < together {
-			continue
-		}
-		urgent = urgent || !s.said || !s.known || age >= keepAfter
-		all = append(all, &logv1.HeldShare{
-			Limit: id.Limit, Session: id.Session[:], Owner: id.Owner, Version: s.held, Left: s.left,
+		all = append(all, spoken{
+			&logv1.HeldShare{Limit: id.Limit, Session: id.Session[:], Owner: id.Owner, Version: s.held, Left: s.left},
+			!s.said || !s.known || now-s.sent >= keepAfter, s.sent,
 		})
 	}
-	return urgent, all
+	return now, all
 }
 
 func idOf(h *logv1.HeldShare) shares.ID {
 	return shares.ID{Limit: h.GetLimit(), Session: [16]byte(h.GetSession()), Owner: h.GetOwner()}
 }
 
-// stale says whether what the authority promises some of them has changed, as far as this
-// node has applied.
-func (d *Desk) stale(all []*logv1.HeldShare) (found bool) {
+// stale are those, by position, to whom the authority would promise something else by
+// now, as far as this node has applied. Only where sessions have come or gone, or hold
+// other promises, can that be.
+func (d *Desk) stale(all []spoken) map[int]bool {
 	if len(all) == 0 {
-		return false
+		return nil
 	}
+	found := make(map[int]bool)
 	err := d.node.View(d.life, true, func(m *fsm.Machine, _ bucket.Instant) {
-		found = slices.ContainsFunc(all, func(h *logv1.HeldShare) bool {
-			return !h.GetLeft() && m.Shares().Stale(idOf(h), h.GetVersion())
-		})
+		changed := make(map[string]bool)
+		for i, s := range all {
+			limit := s.GetLimit()
+			if _, looked := changed[limit]; !looked {
+				var now pool
+				now.sessions, now.promised = m.Shares().Sessions(limit)
+				changed[limit], d.pools[limit] = now != d.pools[limit], now
+			}
+			if changed[limit] && !s.GetLeft() && m.Shares().Stale(idOf(s.HeldShare), s.GetVersion()) {
+				found[i] = true
+			}
+		}
+		maps.DeleteFunc(d.pools, func(limit string, _ pool) bool { _, looked := changed[limit]; return !looked })
 	})
-	return err == nil && found
+	if err != nil {
+		return nil
+	}
+	return found
+}
+
+// pool is what the authority has promised of a limit.
+type pool struct {
+	sessions int
+	promised int64
 }
 
 // say speaks of some sessions.
