@@ -20,7 +20,8 @@ func Describe(l *logv1.Limit) *quorleasev1.Limit {
 		Name: l.GetName(), Unlimited: l.GetUnlimited(), Exact: l.GetExact(),
 		Lease: durationpb.New(time.Duration(l.GetLease())), MaxKeys: proto.Int64(l.GetMaxKeys()),
 		OnQuorumLoss: Mode(l), Mode: LimitMode(l.GetMode()), MaxKeysPerClient: l.GetMaxKeysPerClient(),
-		Per: l.GetPer(), Match: describeMatch(l.GetMatch()),
+		ShareReserveBp: l.GetShareReserve(),
+		Per:            l.GetPer(), Match: describeMatch(l.GetMatch()),
 	}
 	if l.FallbackShare != nil {
 		out.FallbackShareBp = proto.Int64(l.GetFallbackShare())

@@ -1,6 +1,7 @@
 package limitsfile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -39,7 +40,7 @@ func (d *decoder) document(root ast.Node, file *File) {
 func (d *decoder) limit(n ast.Node, path string) *quorleasev1.Limit {
 	f := d.fields(n, path, "name", "match", "per", "mode", "rate", "concurrency", "quota", "unlimited", "target",
 		"burst", "classes", "max_debt", "ramp", "adaptive", "exact", "escrow", "max_open", "lease", "queue",
-		"on_quorum_loss", "fallback", "max_keys", "max_keys_per_client", "overrides", "source")
+		"on_quorum_loss", "fallback", "share_reserve", "max_keys", "max_keys_per_client", "overrides", "source")
 	l := &quorleasev1.Limit{
 		Name:        d.str(f["name"], path+".name"),
 		Match:       d.match(f["match"], path+".match"),
@@ -60,6 +61,7 @@ func (d *decoder) limit(n ast.Node, path string) *quorleasev1.Limit {
 
 		OnQuorumLoss:    d.mode(f["on_quorum_loss"], path+".on_quorum_loss"),
 		FallbackShareBp: d.fallbackShare(f["fallback"], path+".fallback"),
+		ShareReserveBp:  *cmp.Or(d.share(f["share_reserve"], path+".share_reserve"), new(int64)),
 	}
 	if most := d.size(f["max_keys_per_client"], path+".max_keys_per_client"); most != nil {
 		l.MaxKeysPerClient = *most

@@ -52,6 +52,10 @@ func TestWrongFallbacksHaveTheirPlace(t *testing.T) {
 			"share of unlimited", free + "on_quorum_loss: share}]",
 			"limits[0].on_quorum_loss: share: there is nothing to share",
 		},
+		{
+			"reserve of an open limit", head + "    share_reserve: 10%\n",
+			"4:5: limits[0].share_reserve: is for a rate with on_quorum_loss: share",
+		},
 		{"fallback of unlimited", free + "fallback: {share: 1%}}]", "1:48: limits[0].fallback.share: must be absent where"},
 	} {
 		t.Run(test.name, test.check)
@@ -78,6 +82,10 @@ func TestT52ShareOfNothing(t *testing.T) {
 			t.Errorf("0%%: %v", zero)
 		}
 		absent := resolved(t, head+"    on_quorum_loss: share\n")
+		held := resolved(t, head+"    on_quorum_loss: share\n    share_reserve: 12.5%\n")
+		if held.GetShareReserve() != 1250 || limitsfile.Describe(held).GetShareReserveBp() != 1250 {
+			t.Errorf("held back: %v", held)
+		}
 		if absent.FallbackShare != nil || limitsfile.Describe(absent).FallbackShareBp != nil {
 			t.Errorf("absent: %v", absent)
 		}

@@ -1,6 +1,8 @@
 package limitsfile
 
 import (
+	"cmp"
+
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/quorlease/quorlease/api/limitsfile/written"
@@ -19,10 +21,7 @@ var modes = written.Words[quorleasev1.FallbackMode]{
 // Mode is what clients do while nobody answers. The modes of both protocols have
 // the same numbers. A limit that was logged before there were modes is open.
 func Mode(l *logv1.Limit) quorleasev1.FallbackMode {
-	if mode := quorleasev1.FallbackMode(l.GetOnQuorumLoss()); mode != quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED {
-		return mode
-	}
-	return quorleasev1.FallbackMode_OPEN_ON_LOSS
+	return cmp.Or(quorleasev1.FallbackMode(l.GetOnQuorumLoss()), quorleasev1.FallbackMode_OPEN_ON_LOSS)
 }
 
 // ModeName is a mode as the file calls it, empty for what is none.
@@ -49,11 +48,8 @@ func (d *decoder) fallbackShare(n ast.Node, path string) *int64 {
 // says otherwise. A share that is absent stays absent, which is not a share of 0
 // (T52).
 func (r *resolver) fallback(l *quorleasev1.Limit, out *logv1.Limit) {
-	mode := l.GetOnQuorumLoss()
-	switch {
-	case mode == quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED:
-		mode = quorleasev1.FallbackMode_OPEN_ON_LOSS
-	case ModeName(mode) == "":
+	mode := cmp.Or(l.GetOnQuorumLoss(), quorleasev1.FallbackMode_OPEN_ON_LOSS)
+	if ModeName(mode) == "" {
 		r.fail("on_quorum_loss", "%d is no mode", mode)
 		return
 	}
@@ -62,13 +58,14 @@ func (r *resolver) fallback(l *quorleasev1.Limit, out *logv1.Limit) {
 		share := r.share("fallback_share_bp", l.GetFallbackShareBp(), 0, bucket.Whole)
 		out.FallbackShare = &share
 	}
-	if !l.GetUnlimited() {
-		return
+	if out.ShareReserve = r.share("share_reserve_bp", l.GetShareReserveBp(), 0, bucket.Whole-1); out.ShareReserve > 0 &&
+		(mode != quorleasev1.FallbackMode_SHARE_ON_LOSS || l.Concurrency != nil || l.GetQuota() != nil) {
+		r.fail("share_reserve_bp", "is for a rate with on_quorum_loss: share")
 	}
-	if mode == quorleasev1.FallbackMode_SHARE_ON_LOSS {
+	if l.GetUnlimited() && mode == quorleasev1.FallbackMode_SHARE_ON_LOSS {
 		r.fail("on_quorum_loss", "share: there is nothing to share where unlimited is true")
 	}
-	if l.FallbackShareBp != nil {
+	if l.GetUnlimited() && l.FallbackShareBp != nil {
 		r.fail("fallback_share_bp", "must be absent where unlimited is true")
 	}
 }

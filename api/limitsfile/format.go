@@ -74,6 +74,9 @@ func (w *writer) limit(l *quorleasev1.Limit) {
 	if l.FallbackShareBp != nil {
 		w.line("    fallback: {share: %s}", written.FormatShare(l.GetFallbackShareBp()))
 	}
+	if l.GetShareReserveBp() > 0 {
+		w.line("    share_reserve: %s", written.FormatShare(l.GetShareReserveBp()))
+	}
 	w.number("max_keys", l.MaxKeys)
 	if l.GetMaxKeysPerClient() > 0 {
 		w.line("    max_keys_per_client: %d", l.GetMaxKeysPerClient())

@@ -59,6 +59,9 @@ func drawLimit(t *rapid.T, name string) *quorleasev1.Limit {
 	l.Escrow = optionalDuration(t, "escrow", time.Millisecond, 100, 3_600_000)
 	l.FallbackShareBp = optional(t, "fallback", rapid.Int64Range(0, 10_000))
 	l.TargetBp = optional(t, "target", rapid.Int64Range(1, 10_000))
+	if l.GetOnQuorumLoss() == quorleasev1.FallbackMode_SHARE_ON_LOSS && (l.TargetBp == nil || l.GetTargetBp() > 1) {
+		l.ShareReserveBp = rapid.Int64Range(0, 5_000).Draw(t, "reserve")
+	}
 	left := int64(10_000)
 	for i := range rapid.IntRange(0, 3).Draw(t, "classes") {
 		share := rapid.Int64Range(0, left).Draw(t, "share")
