@@ -11,6 +11,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/keys"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/escrow"
 )
 
 // limits is the service Limits.
@@ -134,7 +135,9 @@ func (l *limits) Inspect(
 		return nil, err
 	}
 	var found *fsm.Inspection
+	var held []escrow.Outstanding
 	err := l.read(ctx, r.GetStale(), func(m *fsm.Machine, now bucket.Instant) (err error) {
+		held = m.Escrow().Of(r.GetLimit(), r.GetKey())
 		found, err = m.Inspect(now, r.GetLimit(), r.GetKey())
 		return err
 	})
@@ -142,6 +145,7 @@ func (l *limits) Inspect(
 		return nil, err
 	}
 	answer := convert.InspectAnswer(found)
+	answer.Escrow = convert.EscrowStates(held)
 	answer.Queues = convert.QueueStates(l.server.node.Queues(ctx, r.GetLimit(), r.GetKey()))
 	return answer, nil
 }

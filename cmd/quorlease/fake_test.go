@@ -375,6 +375,10 @@ func inspectAnswer(limit *quorleasev1.Limit) *quorleasev1.LimitsInspectResponse 
 				{Name: "live", Level: 5, SubBurst: 13, EffectiveBurst: 27}, {Name: "batch", Debt: 1, EffectiveBurst: 14},
 			},
 		}},
+		Escrow: []*quorleasev1.EscrowState{
+			{Dimension: "requests", Class: "live", Node: "n1", Tokens: 300},
+			{Dimension: "requests", Class: "live", Node: "n2", Tokens: 20, Void: 20},
+		},
 		Reports: []*quorleasev1.ReportState{{
 			Client: "gateway", SessionId: someLease, Dimension: "requests", Class: "batch", Tokens: 41,
 			At: int64(80 * time.Second),

@@ -15,9 +15,10 @@ import (
 const inspectLong = `Show the buckets of a limit, and of one key where it has keys: level, debt, what
 unsettled leases can still give back, and the slack, which is how far spending
 can trail debiting; of slots how many are in use, of a quota its window, and what
-a provider's answers have done to the key. Below are those that wait, where the
-leader is asked, and the counts of what clients admitted by themselves while
-nobody answered and have reported since.`
+a provider's answers have done to the key. Below is what nodes were given in
+escrow, which has left the level; those that wait, where the leader is asked; and
+the counts of what clients admitted by themselves while nobody answered and have
+reported since.`
 
 func newInspect(a *app) *cobra.Command {
 	request := &quorleasev1.LimitsInspectRequest{}

@@ -1797,8 +1797,11 @@ type LimitsInspectResponse struct {
 	// What waits at the key, by class. The leader knows.
 	Queues []*QueueState `protobuf:"bytes,10,rep,name=queues,proto3" json:"queues,omitempty"`
 	// Of a quota, the window.
-	WindowStarts  *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=window_starts,json=windowStarts,proto3" json:"window_starts,omitempty"`
-	WindowEnds    *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=window_ends,json=windowEnds,proto3" json:"window_ends,omitempty"`
+	WindowStarts *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=window_starts,json=windowStarts,proto3" json:"window_starts,omitempty"`
+	WindowEnds   *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=window_ends,json=windowEnds,proto3" json:"window_ends,omitempty"`
+	// What nodes hold of the key, or held and have spent: it has left the level, in the
+	// order of dimension, class and node.
+	Escrow        []*EscrowState `protobuf:"bytes,13,rep,name=escrow,proto3" json:"escrow,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1917,6 +1920,95 @@ func (x *LimitsInspectResponse) GetWindowEnds() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *LimitsInspectResponse) GetEscrow() []*EscrowState {
+	if x != nil {
+		return x.Escrow
+	}
+	return nil
+}
+
+// EscrowState is what one node was given of one bucket for one class, and has not given
+// back.
+type EscrowState struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Dimension string                 `protobuf:"bytes,1,opt,name=dimension,proto3" json:"dimension,omitempty"`
+	// Empty where the limit has no classes.
+	Class string `protobuf:"bytes,2,opt,name=class,proto3" json:"class,omitempty"`
+	// The node's id.
+	Node string `protobuf:"bytes,3,opt,name=node,proto3" json:"node,omitempty"`
+	// Spent ones too: only the node knows.
+	Tokens int64 `protobuf:"varint,4,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The part of them that can't be spent any more.
+	Void          int64 `protobuf:"varint,5,opt,name=void,proto3" json:"void,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EscrowState) Reset() {
+	*x = EscrowState{}
+	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EscrowState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EscrowState) ProtoMessage() {}
+
+func (x *EscrowState) ProtoReflect() protoreflect.Message {
+	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EscrowState.ProtoReflect.Descriptor instead.
+func (*EscrowState) Descriptor() ([]byte, []int) {
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *EscrowState) GetDimension() string {
+	if x != nil {
+		return x.Dimension
+	}
+	return ""
+}
+
+func (x *EscrowState) GetClass() string {
+	if x != nil {
+		return x.Class
+	}
+	return ""
+}
+
+func (x *EscrowState) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *EscrowState) GetTokens() int64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *EscrowState) GetVoid() int64 {
+	if x != nil {
+		return x.Void
+	}
+	return 0
+}
+
 // ControlState is a pause, a ramp or a block.
 type ControlState struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1936,7 +2028,7 @@ type ControlState struct {
 
 func (x *ControlState) Reset() {
 	*x = ControlState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1948,7 +2040,7 @@ func (x *ControlState) String() string {
 func (*ControlState) ProtoMessage() {}
 
 func (x *ControlState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[21]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1961,7 +2053,7 @@ func (x *ControlState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControlState.ProtoReflect.Descriptor instead.
 func (*ControlState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{21}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ControlState) GetPaused() *durationpb.Duration {
@@ -2024,7 +2116,7 @@ type QueueState struct {
 
 func (x *QueueState) Reset() {
 	*x = QueueState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[22]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2036,7 +2128,7 @@ func (x *QueueState) String() string {
 func (*QueueState) ProtoMessage() {}
 
 func (x *QueueState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[22]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2049,7 +2141,7 @@ func (x *QueueState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueState.ProtoReflect.Descriptor instead.
 func (*QueueState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{22}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *QueueState) GetClass() string {
@@ -2105,7 +2197,7 @@ type QueueClient struct {
 
 func (x *QueueClient) Reset() {
 	*x = QueueClient{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[23]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2117,7 +2209,7 @@ func (x *QueueClient) String() string {
 func (*QueueClient) ProtoMessage() {}
 
 func (x *QueueClient) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[23]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2130,7 +2222,7 @@ func (x *QueueClient) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueClient.ProtoReflect.Descriptor instead.
 func (*QueueClient) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{23}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *QueueClient) GetClient() string {
@@ -2172,7 +2264,7 @@ type ReportState struct {
 
 func (x *ReportState) Reset() {
 	*x = ReportState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[24]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2276,7 @@ func (x *ReportState) String() string {
 func (*ReportState) ProtoMessage() {}
 
 func (x *ReportState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[24]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2289,7 @@ func (x *ReportState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportState.ProtoReflect.Descriptor instead.
 func (*ReportState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{24}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReportState) GetClient() string {
@@ -2261,7 +2353,7 @@ type LimitsAdjustRequest struct {
 
 func (x *LimitsAdjustRequest) Reset() {
 	*x = LimitsAdjustRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[25]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2365,7 @@ func (x *LimitsAdjustRequest) String() string {
 func (*LimitsAdjustRequest) ProtoMessage() {}
 
 func (x *LimitsAdjustRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[25]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2286,7 +2378,7 @@ func (x *LimitsAdjustRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsAdjustRequest.ProtoReflect.Descriptor instead.
 func (*LimitsAdjustRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{25}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LimitsAdjustRequest) GetLimit() string {
@@ -2384,7 +2476,7 @@ type LimitsAdjustResponse struct {
 
 func (x *LimitsAdjustResponse) Reset() {
 	*x = LimitsAdjustResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[26]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2488,7 @@ func (x *LimitsAdjustResponse) String() string {
 func (*LimitsAdjustResponse) ProtoMessage() {}
 
 func (x *LimitsAdjustResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[26]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2501,7 @@ func (x *LimitsAdjustResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsAdjustResponse.ProtoReflect.Descriptor instead.
 func (*LimitsAdjustResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{26}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LimitsAdjustResponse) GetBefore() *Remaining {
@@ -2437,7 +2529,7 @@ type LimitsHistoryRequest struct {
 
 func (x *LimitsHistoryRequest) Reset() {
 	*x = LimitsHistoryRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[27]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2449,7 +2541,7 @@ func (x *LimitsHistoryRequest) String() string {
 func (*LimitsHistoryRequest) ProtoMessage() {}
 
 func (x *LimitsHistoryRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[27]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2462,7 +2554,7 @@ func (x *LimitsHistoryRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsHistoryRequest.ProtoReflect.Descriptor instead.
 func (*LimitsHistoryRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{27}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LimitsHistoryRequest) GetLimit() uint32 {
@@ -2491,7 +2583,7 @@ type Revision struct {
 
 func (x *Revision) Reset() {
 	*x = Revision{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[28]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2595,7 @@ func (x *Revision) String() string {
 func (*Revision) ProtoMessage() {}
 
 func (x *Revision) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[28]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2608,7 @@ func (x *Revision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Revision.ProtoReflect.Descriptor instead.
 func (*Revision) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{28}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Revision) GetRevision() uint64 {
@@ -2556,7 +2648,7 @@ type LimitsHistoryResponse struct {
 
 func (x *LimitsHistoryResponse) Reset() {
 	*x = LimitsHistoryResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[29]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2660,7 @@ func (x *LimitsHistoryResponse) String() string {
 func (*LimitsHistoryResponse) ProtoMessage() {}
 
 func (x *LimitsHistoryResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[29]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2673,7 @@ func (x *LimitsHistoryResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsHistoryResponse.ProtoReflect.Descriptor instead.
 func (*LimitsHistoryResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{29}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LimitsHistoryResponse) GetRevisions() []*Revision {
@@ -2605,7 +2697,7 @@ type LimitsKeysRequest struct {
 
 func (x *LimitsKeysRequest) Reset() {
 	*x = LimitsKeysRequest{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[30]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2617,7 +2709,7 @@ func (x *LimitsKeysRequest) String() string {
 func (*LimitsKeysRequest) ProtoMessage() {}
 
 func (x *LimitsKeysRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[30]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2630,7 +2722,7 @@ func (x *LimitsKeysRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsKeysRequest.ProtoReflect.Descriptor instead.
 func (*LimitsKeysRequest) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{30}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LimitsKeysRequest) GetLimit() string {
@@ -2682,7 +2774,7 @@ type KeyState struct {
 
 func (x *KeyState) Reset() {
 	*x = KeyState{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[31]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2694,7 +2786,7 @@ func (x *KeyState) String() string {
 func (*KeyState) ProtoMessage() {}
 
 func (x *KeyState) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[31]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2707,7 +2799,7 @@ func (x *KeyState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyState.ProtoReflect.Descriptor instead.
 func (*KeyState) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{31}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *KeyState) GetKey() string {
@@ -2781,7 +2873,7 @@ type LimitsKeysResponse struct {
 
 func (x *LimitsKeysResponse) Reset() {
 	*x = LimitsKeysResponse{}
-	mi := &file_quorlease_v1_limits_proto_msgTypes[32]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2793,7 +2885,7 @@ func (x *LimitsKeysResponse) String() string {
 func (*LimitsKeysResponse) ProtoMessage() {}
 
 func (x *LimitsKeysResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_quorlease_v1_limits_proto_msgTypes[32]
+	mi := &file_quorlease_v1_limits_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2806,7 +2898,7 @@ func (x *LimitsKeysResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LimitsKeysResponse.ProtoReflect.Descriptor instead.
 func (*LimitsKeysResponse) Descriptor() ([]byte, []int) {
-	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{32}
+	return file_quorlease_v1_limits_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LimitsKeysResponse) GetKeys() []*KeyState {
@@ -3006,7 +3098,7 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	"\x05level\x18\x02 \x01(\x03R\x05level\x12\x12\n" +
 	"\x04debt\x18\x03 \x01(\x03R\x04debt\x12\x1b\n" +
 	"\tsub_burst\x18\x04 \x01(\x03R\bsubBurst\x12'\n" +
-	"\x0feffective_burst\x18\x05 \x01(\x03R\x0eeffectiveBurst\"\xff\x03\n" +
+	"\x0feffective_burst\x18\x05 \x01(\x03R\x0eeffectiveBurst\"\xb2\x04\n" +
 	"\x15LimitsInspectResponse\x12)\n" +
 	"\x05limit\x18\x01 \x01(\v2\x13.quorlease.v1.LimitR\x05limit\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x12\n" +
@@ -3022,7 +3114,14 @@ const file_quorlease_v1_limits_proto_rawDesc = "" +
 	" \x03(\v2\x18.quorlease.v1.QueueStateR\x06queues\x12?\n" +
 	"\rwindow_starts\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\fwindowStarts\x12;\n" +
 	"\vwindow_ends\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\n" +
-	"windowEnds\"\xdc\x01\n" +
+	"windowEnds\x121\n" +
+	"\x06escrow\x18\r \x03(\v2\x19.quorlease.v1.EscrowStateR\x06escrow\"\x81\x01\n" +
+	"\vEscrowState\x12\x1c\n" +
+	"\tdimension\x18\x01 \x01(\tR\tdimension\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\tR\x05class\x12\x12\n" +
+	"\x04node\x18\x03 \x01(\tR\x04node\x12\x16\n" +
+	"\x06tokens\x18\x04 \x01(\x03R\x06tokens\x12\x12\n" +
+	"\x04void\x18\x05 \x01(\x03R\x04void\"\xdc\x01\n" +
 	"\fControlState\x121\n" +
 	"\x06paused\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x06paused\x12\x18\n" +
 	"\ablocked\x18\x02 \x01(\bR\ablocked\x12\x19\n" +
@@ -3129,7 +3228,7 @@ func file_quorlease_v1_limits_proto_rawDescGZIP() []byte {
 }
 
 var file_quorlease_v1_limits_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_quorlease_v1_limits_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_quorlease_v1_limits_proto_goTypes = []any{
 	(Mode)(0),                     // 0: quorlease.v1.Mode
 	(Scope)(0),                    // 1: quorlease.v1.Scope
@@ -3155,55 +3254,56 @@ var file_quorlease_v1_limits_proto_goTypes = []any{
 	(*BucketState)(nil),           // 21: quorlease.v1.BucketState
 	(*ClassState)(nil),            // 22: quorlease.v1.ClassState
 	(*LimitsInspectResponse)(nil), // 23: quorlease.v1.LimitsInspectResponse
-	(*ControlState)(nil),          // 24: quorlease.v1.ControlState
-	(*QueueState)(nil),            // 25: quorlease.v1.QueueState
-	(*QueueClient)(nil),           // 26: quorlease.v1.QueueClient
-	(*ReportState)(nil),           // 27: quorlease.v1.ReportState
-	(*LimitsAdjustRequest)(nil),   // 28: quorlease.v1.LimitsAdjustRequest
-	(*LimitsAdjustResponse)(nil),  // 29: quorlease.v1.LimitsAdjustResponse
-	(*LimitsHistoryRequest)(nil),  // 30: quorlease.v1.LimitsHistoryRequest
-	(*Revision)(nil),              // 31: quorlease.v1.Revision
-	(*LimitsHistoryResponse)(nil), // 32: quorlease.v1.LimitsHistoryResponse
-	(*LimitsKeysRequest)(nil),     // 33: quorlease.v1.LimitsKeysRequest
-	(*KeyState)(nil),              // 34: quorlease.v1.KeyState
-	(*LimitsKeysResponse)(nil),    // 35: quorlease.v1.LimitsKeysResponse
-	nil,                           // 36: quorlease.v1.Limit.MatchEntry
-	nil,                           // 37: quorlease.v1.Quota.AmountsEntry
-	nil,                           // 38: quorlease.v1.Queue.WeightsEntry
-	nil,                           // 39: quorlease.v1.QueueState.TokensEntry
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
-	(FallbackMode)(0),             // 41: quorlease.v1.FallbackMode
-	(*timestamppb.Timestamp)(nil), // 42: google.protobuf.Timestamp
-	(*Remaining)(nil),             // 43: quorlease.v1.Remaining
+	(*EscrowState)(nil),           // 24: quorlease.v1.EscrowState
+	(*ControlState)(nil),          // 25: quorlease.v1.ControlState
+	(*QueueState)(nil),            // 26: quorlease.v1.QueueState
+	(*QueueClient)(nil),           // 27: quorlease.v1.QueueClient
+	(*ReportState)(nil),           // 28: quorlease.v1.ReportState
+	(*LimitsAdjustRequest)(nil),   // 29: quorlease.v1.LimitsAdjustRequest
+	(*LimitsAdjustResponse)(nil),  // 30: quorlease.v1.LimitsAdjustResponse
+	(*LimitsHistoryRequest)(nil),  // 31: quorlease.v1.LimitsHistoryRequest
+	(*Revision)(nil),              // 32: quorlease.v1.Revision
+	(*LimitsHistoryResponse)(nil), // 33: quorlease.v1.LimitsHistoryResponse
+	(*LimitsKeysRequest)(nil),     // 34: quorlease.v1.LimitsKeysRequest
+	(*KeyState)(nil),              // 35: quorlease.v1.KeyState
+	(*LimitsKeysResponse)(nil),    // 36: quorlease.v1.LimitsKeysResponse
+	nil,                           // 37: quorlease.v1.Limit.MatchEntry
+	nil,                           // 38: quorlease.v1.Quota.AmountsEntry
+	nil,                           // 39: quorlease.v1.Queue.WeightsEntry
+	nil,                           // 40: quorlease.v1.QueueState.TokensEntry
+	(*durationpb.Duration)(nil),   // 41: google.protobuf.Duration
+	(FallbackMode)(0),             // 42: quorlease.v1.FallbackMode
+	(*timestamppb.Timestamp)(nil), // 43: google.protobuf.Timestamp
+	(*Remaining)(nil),             // 44: quorlease.v1.Remaining
 }
 var file_quorlease_v1_limits_proto_depIdxs = []int32{
-	40, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
+	41, // 0: quorlease.v1.Rate.interval:type_name -> google.protobuf.Duration
 	3,  // 1: quorlease.v1.Dimension.rate:type_name -> quorlease.v1.Rate
 	4,  // 2: quorlease.v1.Limit.dimensions:type_name -> quorlease.v1.Dimension
 	5,  // 3: quorlease.v1.Limit.classes:type_name -> quorlease.v1.Class
-	40, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
-	41, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
+	41, // 4: quorlease.v1.Limit.lease:type_name -> google.protobuf.Duration
+	42, // 5: quorlease.v1.Limit.on_quorum_loss:type_name -> quorlease.v1.FallbackMode
 	7,  // 6: quorlease.v1.Limit.quota:type_name -> quorlease.v1.Quota
 	0,  // 7: quorlease.v1.Limit.mode:type_name -> quorlease.v1.Mode
-	40, // 8: quorlease.v1.Limit.ramp:type_name -> google.protobuf.Duration
+	41, // 8: quorlease.v1.Limit.ramp:type_name -> google.protobuf.Duration
 	8,  // 9: quorlease.v1.Limit.adaptive:type_name -> quorlease.v1.Adaptive
-	36, // 10: quorlease.v1.Limit.match:type_name -> quorlease.v1.Limit.MatchEntry
+	37, // 10: quorlease.v1.Limit.match:type_name -> quorlease.v1.Limit.MatchEntry
 	9,  // 11: quorlease.v1.Limit.overrides:type_name -> quorlease.v1.Override
 	10, // 12: quorlease.v1.Limit.queue:type_name -> quorlease.v1.Queue
 	11, // 13: quorlease.v1.Limit.source:type_name -> quorlease.v1.Reference
-	40, // 14: quorlease.v1.Limit.escrow:type_name -> google.protobuf.Duration
+	41, // 14: quorlease.v1.Limit.escrow:type_name -> google.protobuf.Duration
 	2,  // 15: quorlease.v1.Quota.period:type_name -> quorlease.v1.Quota.Period
-	37, // 16: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
-	40, // 17: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
+	38, // 16: quorlease.v1.Quota.amounts:type_name -> quorlease.v1.Quota.AmountsEntry
+	41, // 17: quorlease.v1.Adaptive.interval:type_name -> google.protobuf.Duration
 	4,  // 18: quorlease.v1.Override.dimensions:type_name -> quorlease.v1.Dimension
-	40, // 19: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
-	38, // 20: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
-	40, // 21: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
-	40, // 22: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
+	41, // 19: quorlease.v1.Queue.max_wait:type_name -> google.protobuf.Duration
+	39, // 20: quorlease.v1.Queue.weights:type_name -> quorlease.v1.Queue.WeightsEntry
+	41, // 21: quorlease.v1.RetryBudget.window:type_name -> google.protobuf.Duration
+	41, // 22: quorlease.v1.RetryBudget.retry_after:type_name -> google.protobuf.Duration
 	3,  // 23: quorlease.v1.RetryBudget.min_retries:type_name -> quorlease.v1.Rate
 	1,  // 24: quorlease.v1.RetryBudget.scope:type_name -> quorlease.v1.Scope
 	0,  // 25: quorlease.v1.RetryBudget.mode:type_name -> quorlease.v1.Mode
-	40, // 26: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
+	41, // 26: quorlease.v1.RetryBudget.warn_for:type_name -> google.protobuf.Duration
 	6,  // 27: quorlease.v1.LimitsApplyRequest.limits:type_name -> quorlease.v1.Limit
 	12, // 28: quorlease.v1.LimitsApplyRequest.retry_budgets:type_name -> quorlease.v1.RetryBudget
 	6,  // 29: quorlease.v1.LimitChange.limit_before:type_name -> quorlease.v1.Limit
@@ -3214,47 +3314,48 @@ var file_quorlease_v1_limits_proto_depIdxs = []int32{
 	6,  // 34: quorlease.v1.LimitsListResponse.limits:type_name -> quorlease.v1.Limit
 	12, // 35: quorlease.v1.LimitsListResponse.retry_budgets:type_name -> quorlease.v1.RetryBudget
 	3,  // 36: quorlease.v1.BucketState.rate:type_name -> quorlease.v1.Rate
-	40, // 37: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
+	41, // 37: quorlease.v1.BucketState.slack:type_name -> google.protobuf.Duration
 	22, // 38: quorlease.v1.BucketState.classes:type_name -> quorlease.v1.ClassState
 	6,  // 39: quorlease.v1.LimitsInspectResponse.limit:type_name -> quorlease.v1.Limit
 	21, // 40: quorlease.v1.LimitsInspectResponse.buckets:type_name -> quorlease.v1.BucketState
-	27, // 41: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
-	24, // 42: quorlease.v1.LimitsInspectResponse.control:type_name -> quorlease.v1.ControlState
-	25, // 43: quorlease.v1.LimitsInspectResponse.queues:type_name -> quorlease.v1.QueueState
-	42, // 44: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
-	42, // 45: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
-	40, // 46: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
-	40, // 47: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
-	39, // 48: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
-	40, // 49: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
-	40, // 50: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
-	26, // 51: quorlease.v1.QueueState.clients:type_name -> quorlease.v1.QueueClient
-	43, // 52: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
-	43, // 53: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
-	42, // 54: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
-	14, // 55: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
-	31, // 56: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
-	24, // 57: quorlease.v1.KeyState.control:type_name -> quorlease.v1.ControlState
-	34, // 58: quorlease.v1.LimitsKeysResponse.keys:type_name -> quorlease.v1.KeyState
-	13, // 59: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
-	16, // 60: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
-	18, // 61: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
-	20, // 62: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
-	28, // 63: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
-	30, // 64: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
-	33, // 65: quorlease.v1.Limits.Keys:input_type -> quorlease.v1.LimitsKeysRequest
-	15, // 66: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
-	17, // 67: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
-	19, // 68: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
-	23, // 69: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
-	29, // 70: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
-	32, // 71: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
-	35, // 72: quorlease.v1.Limits.Keys:output_type -> quorlease.v1.LimitsKeysResponse
-	66, // [66:73] is the sub-list for method output_type
-	59, // [59:66] is the sub-list for method input_type
-	59, // [59:59] is the sub-list for extension type_name
-	59, // [59:59] is the sub-list for extension extendee
-	0,  // [0:59] is the sub-list for field type_name
+	28, // 41: quorlease.v1.LimitsInspectResponse.reports:type_name -> quorlease.v1.ReportState
+	25, // 42: quorlease.v1.LimitsInspectResponse.control:type_name -> quorlease.v1.ControlState
+	26, // 43: quorlease.v1.LimitsInspectResponse.queues:type_name -> quorlease.v1.QueueState
+	43, // 44: quorlease.v1.LimitsInspectResponse.window_starts:type_name -> google.protobuf.Timestamp
+	43, // 45: quorlease.v1.LimitsInspectResponse.window_ends:type_name -> google.protobuf.Timestamp
+	24, // 46: quorlease.v1.LimitsInspectResponse.escrow:type_name -> quorlease.v1.EscrowState
+	41, // 47: quorlease.v1.ControlState.paused:type_name -> google.protobuf.Duration
+	41, // 48: quorlease.v1.ControlState.whole_in:type_name -> google.protobuf.Duration
+	40, // 49: quorlease.v1.QueueState.tokens:type_name -> quorlease.v1.QueueState.TokensEntry
+	41, // 50: quorlease.v1.QueueState.oldest:type_name -> google.protobuf.Duration
+	41, // 51: quorlease.v1.QueueState.eta:type_name -> google.protobuf.Duration
+	27, // 52: quorlease.v1.QueueState.clients:type_name -> quorlease.v1.QueueClient
+	44, // 53: quorlease.v1.LimitsAdjustResponse.before:type_name -> quorlease.v1.Remaining
+	44, // 54: quorlease.v1.LimitsAdjustResponse.after:type_name -> quorlease.v1.Remaining
+	43, // 55: quorlease.v1.Revision.time:type_name -> google.protobuf.Timestamp
+	14, // 56: quorlease.v1.Revision.changes:type_name -> quorlease.v1.LimitChange
+	32, // 57: quorlease.v1.LimitsHistoryResponse.revisions:type_name -> quorlease.v1.Revision
+	25, // 58: quorlease.v1.KeyState.control:type_name -> quorlease.v1.ControlState
+	35, // 59: quorlease.v1.LimitsKeysResponse.keys:type_name -> quorlease.v1.KeyState
+	13, // 60: quorlease.v1.Limits.Apply:input_type -> quorlease.v1.LimitsApplyRequest
+	16, // 61: quorlease.v1.Limits.List:input_type -> quorlease.v1.LimitsListRequest
+	18, // 62: quorlease.v1.Limits.Delete:input_type -> quorlease.v1.LimitsDeleteRequest
+	20, // 63: quorlease.v1.Limits.Inspect:input_type -> quorlease.v1.LimitsInspectRequest
+	29, // 64: quorlease.v1.Limits.Adjust:input_type -> quorlease.v1.LimitsAdjustRequest
+	31, // 65: quorlease.v1.Limits.History:input_type -> quorlease.v1.LimitsHistoryRequest
+	34, // 66: quorlease.v1.Limits.Keys:input_type -> quorlease.v1.LimitsKeysRequest
+	15, // 67: quorlease.v1.Limits.Apply:output_type -> quorlease.v1.LimitsApplyResponse
+	17, // 68: quorlease.v1.Limits.List:output_type -> quorlease.v1.LimitsListResponse
+	19, // 69: quorlease.v1.Limits.Delete:output_type -> quorlease.v1.LimitsDeleteResponse
+	23, // 70: quorlease.v1.Limits.Inspect:output_type -> quorlease.v1.LimitsInspectResponse
+	30, // 71: quorlease.v1.Limits.Adjust:output_type -> quorlease.v1.LimitsAdjustResponse
+	33, // 72: quorlease.v1.Limits.History:output_type -> quorlease.v1.LimitsHistoryResponse
+	36, // 73: quorlease.v1.Limits.Keys:output_type -> quorlease.v1.LimitsKeysResponse
+	67, // [67:74] is the sub-list for method output_type
+	60, // [60:67] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_quorlease_v1_limits_proto_init() }
@@ -3272,7 +3373,7 @@ func file_quorlease_v1_limits_proto_init() {
 	file_quorlease_v1_limits_proto_msgTypes[10].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[11].OneofWrappers = []any{}
 	file_quorlease_v1_limits_proto_msgTypes[15].OneofWrappers = []any{}
-	file_quorlease_v1_limits_proto_msgTypes[25].OneofWrappers = []any{
+	file_quorlease_v1_limits_proto_msgTypes[26].OneofWrappers = []any{
 		(*LimitsAdjustRequest_Add)(nil),
 		(*LimitsAdjustRequest_Reset_)(nil),
 		(*LimitsAdjustRequest_ClearBlock)(nil),
@@ -3283,7 +3384,7 @@ func file_quorlease_v1_limits_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_quorlease_v1_limits_proto_rawDesc), len(file_quorlease_v1_limits_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

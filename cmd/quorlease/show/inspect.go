@@ -54,8 +54,24 @@ func Inspect(w io.Writer, r *quorleasev1.LimitsInspectResponse) {
 		fmt.Fprintln(w)
 		Table(w, "DIMENSION CLASS LEVEL DEBT SUB_BURST EFFECTIVE_BURST", classes)
 	}
+	escrowText(w, r.GetEscrow())
 	queuesText(w, r.GetQueues())
 	reportsText(w, r)
+}
+
+// escrowText shows what nodes were given, if they were.
+func escrowText(w io.Writer, list []*quorleasev1.EscrowState) {
+	if len(list) == 0 {
+		return
+	}
+	rows := make([][]string, 0, len(list))
+	for _, e := range list {
+		rows = append(rows, []string{
+			e.GetNode(), e.GetDimension(), Dash(e.GetClass()), Number(e.GetTokens()), Number(e.GetVoid()),
+		})
+	}
+	fmt.Fprintln(w)
+	Table(w, "ESCROW_OF DIMENSION CLASS TOKENS VOID", rows)
 }
 
 // keyText says what of the key is not in its buckets.
