@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -117,10 +118,20 @@ func decideEmpty(me self, seen []*peerv1.PeerInfo) decision {
 	return decidePlan(me, seen)
 }
 
+// newestFirst orders answers by how much of the log stands behind them: a member that
+// has just been started speaks of the members that its last snapshot names.
+func newestFirst(seen []*peerv1.PeerInfo) []*peerv1.PeerInfo {
+	seen = slices.Clone(seen)
+	slices.SortStableFunc(seen, func(a, b *peerv1.PeerInfo) int {
+		return cmp.Compare(b.GetAppliedIndex(), a.GetAppliedIndex())
+	})
+	return seen
+}
+
 // decideFormed looks whether a cluster exists. ok is false where none does.
 func decideFormed(me self, seen []*peerv1.PeerInfo) (d decision, ok bool) {
 	id, name := me.record.RaftID(), me.record.Name
-	for _, p := range seen {
+	for _, p := range newestFirst(seen) {
 		known := p.GetKnown()
 		if !p.GetHasState() || p.GetClusterId() == "" {
 			continue

@@ -39,6 +39,10 @@ func formed(clusterID string, known ...string) func(*peerv1.PeerInfo) {
 	return func(p *peerv1.PeerInfo) { p.HasState, p.ClusterId, p.Known = true, clusterID, known }
 }
 
+func applied(index uint64) func(*peerv1.PeerInfo) {
+	return func(p *peerv1.PeerInfo) { p.AppliedIndex = index }
+}
+
 func promised(clusterID string) func(*peerv1.PeerInfo) {
 	return func(p *peerv1.PeerInfo) { p.ClusterId = clusterID }
 }
@@ -154,6 +158,16 @@ var decisions = []struct {
 	{
 		"R37_a_learner_under_a_known_name", joins("n2.99999999"),
 		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3))},
+		refuse, "remove it first",
+	},
+	{
+		"R37_the_newest_answer_counts", joins("n2.99999999"),
+		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n2, n3)), peer(n3, formed(clusterX, n1, n3), applied(7))},
+		wait, "quorlease cluster add n2",
+	},
+	{
+		"R37_also_where_it_is_the_other_way_round", joins("n2.99999999"),
+		[]*peerv1.PeerInfo{peer(n1, formed(clusterX, n1, n3)), peer(n3, formed(clusterX, n1, n2, n3), applied(7))},
 		refuse, "remove it first",
 	},
 	{"R36_a_learner_forms_nothing", joins(n1), []*peerv1.PeerInfo{peer(n2), peer(n3)}, wait, "no cluster answers"},

@@ -89,7 +89,7 @@ func (c *Changer) Change(ctx context.Context, verb membership.Verb, name, addres
 		case lost && verb == membership.Remove && errors.Is(err, membership.ErrUnknown):
 			// It was the attempt whose answer got lost.
 			return c.done(ctx, verb, before, true), nil
-		case decided(err):
+		case decided(err), !lost && errors.Is(err, outcome.ErrNoQuorum):
 			return Result{}, err
 		default:
 			lost = lost || outcome.MayHaveHappened(err)

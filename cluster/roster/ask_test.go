@@ -75,6 +75,12 @@ func TestR33ChangesAreAskedForAgain(t *testing.T) {
 			outcome.ErrNoLeader, 0,
 		},
 		{
+			"no_quorum", membership.Remove,
+			[]*peerv1.ChangeResponse{failure(outcome.ErrNoQuorum)},
+			false,
+			outcome.ErrNoQuorum, 1,
+		},
+		{
 			"a_newer_cause", membership.Remove, []*peerv1.ChangeResponse{{Cause: 99}}, false, outcome.ErrUnknown, 0,
 		},
 	} {

@@ -135,10 +135,11 @@ func (r *Roster) At(address string) string {
 }
 
 // Serving is the number of members, learners too, by what this node has applied; 0
-// while it is none of them.
+// while it is none of them. One that was just started may know of the past only, so
+// the newest configuration counts where it has more: each has a smaller part then.
 func (r *Roster) Serving(self string) int {
 	if members := r.Applied(); has(members, self) {
-		return len(members)
+		return max(len(members), len(r.Latest()))
 	}
 	return 0
 }
