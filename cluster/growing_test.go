@@ -12,7 +12,9 @@ import (
 
 // amid asks a follower for a change, and crashes the leader while it is made. It
 // makes sure that the change is made in the end.
-func amid(b bubble, random *rand.Rand, what string, change func(context.Context, *cluster.Node) (cluster.Change, error)) {
+func amid(
+	b bubble, random *rand.Rand, what string, change func(context.Context, *cluster.Node) (cluster.Change, error),
+) {
 	b.Helper()
 	c := b.Cluster
 	asked := c.Node(c.Followers()[0])
