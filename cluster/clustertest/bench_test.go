@@ -93,6 +93,28 @@ func BenchmarkAcquire(b *testing.B) {
 	}
 }
 
+// BenchmarkEscrow is BenchmarkAcquire where nodes may hold escrow: entries carry what they
+// ask for.
+func BenchmarkEscrow(b *testing.B) {
+	c := clustertest.New(b, 3, clustertest.Options{})
+	limit := clustertest.Rate("bench", 1_000_000, time.Second, 10_000_000)
+	limit.Keyed, limit.Escrow = true, int64(3*time.Second)
+	c.ApplyLimits("a", limit)
+	name := c.Followers()[0]
+	if failed, err := load(c.Node(name), 5000); err != nil {
+		b.Fatalf("%d failed: %v", failed, err)
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	start, first := time.Now(), c.State(name).Index
+	failed, err := load(c.Node(name), b.N)
+	b.ReportMetric(float64(b.N)/time.Since(start).Seconds(), "op/s")
+	b.ReportMetric(float64(c.State(name).Index-first)/time.Since(start).Seconds(), "entry/s")
+	if err != nil {
+		b.Errorf("%d of %d failed: %v", failed, b.N, err)
+	}
+}
+
 // BenchmarkAudit measures what an audit file costs: two clusters answer the same, one after
 // the other, with and without it, and the median of the quotients of their times is
 // reported, in percent above 1.

@@ -27,13 +27,14 @@ const (
 // Step looks at what is due, and returns what to propose and how long there is until
 // the next step.
 func (w *Wallet) Step() (Work, time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.config.Elapsed()
+	w.drainLocked(now)
 	w.hot.Lock()
 	hot := w.hot.list
 	w.hot.list = nil
 	w.hot.Unlock()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	now := w.config.Elapsed()
 	var work Work
 	for _, h := range hot {
 		w.lookLocked(now, h, &work)
@@ -45,6 +46,9 @@ func (w *Wallet) Step() (Work, time.Duration) {
 		work.Returns, w.backs = w.backs.split(w), nil
 	}
 	next := now + restMax
+	if len(w.retired) > 0 {
+		next = now
+	}
 	if len(w.alarms) > 0 {
 		next = min(next, w.alarms[0].at)
 	}

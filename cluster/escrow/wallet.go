@@ -54,6 +54,8 @@ type Wallet struct {
 	// leases are reservations whose fate is not known, by lease id.
 	leases map[string][]*Reservation
 	alarms alarms
+	// retired are keys of limits as they were.
+	retired []retired
 	// backs are what goes back at the next step.
 	backs   *Return
 	backsAt time.Duration
@@ -121,7 +123,6 @@ func (w *Wallet) Configure(revision uint64, list []*Terms) {
 		next.byLimit[t.Limit] = b
 	}
 	w.books.Store(next)
-	now := w.config.Elapsed()
 	for _, b := range fresh {
 		if len(b.shards) == 1 {
 			// There is one key: it will be used.
@@ -130,7 +131,7 @@ func (w *Wallet) Configure(revision uint64, list []*Terms) {
 	}
 	for limit, b := range before.byLimit {
 		if next.byLimit[limit] != b {
-			w.retireLocked(now, b, next.byLimit[limit])
+			w.retireLocked(b, next.byLimit[limit])
 		}
 	}
 	w.nudge()
@@ -162,26 +163,48 @@ func (w *Wallet) warmLocked(b *book, key string, from *holding) {
 	w.queueLocked(h)
 }
 
-// retireLocked voids all that is held of a book. next is the one that replaces it.
-func (w *Wallet) retireLocked(now time.Duration, b, next *book) {
-	var hot []*holding
+// retired are keys of a book that was replaced, by next or by none.
+type retired struct {
+	next *book
+	keys map[string]*holding
+}
+
+// retireLocked ends granting from a book: nobody finds its keys any more. What they hold
+// goes back step by step, since there may be a million of them and an entry waits. next
+// is the book that replaces it.
+func (w *Wallet) retireLocked(b, next *book) {
 	for i := range b.shards {
 		s := &b.shards[i]
 		s.mu.Lock()
-		for _, h := range s.keys {
-			w.voidLocked(now, h)
-			h.dropped = true
-			w.known.Add(-1)
-			hot = append(hot, h)
+		if len(s.keys) > 0 {
+			w.retired = append(w.retired, retired{next: next, keys: s.keys})
 		}
 		s.keys, s.over = nil, true
 		s.mu.Unlock()
 	}
-	if next == nil {
-		return
-	}
-	for _, h := range hot {
-		w.warmLocked(next, h.key, h)
+}
+
+// drainLocked sends back what retired keys hold, some of them, and has those asked for
+// anew that were in use.
+func (w *Wallet) drainLocked(now time.Duration) {
+	for left := looksMax; left > 0 && len(w.retired) > 0; {
+		last := &w.retired[len(w.retired)-1]
+		for key, h := range last.keys {
+			if left == 0 {
+				return
+			}
+			left--
+			delete(last.keys, key)
+			h.shard.mu.Lock()
+			w.voidLocked(now, h)
+			h.dropped = true
+			h.shard.mu.Unlock()
+			w.known.Add(-1)
+			if last.next != nil {
+				w.warmLocked(last.next, key, h)
+			}
+		}
+		w.retired = w.retired[:len(w.retired)-1]
 	}
 }
 
@@ -200,7 +223,7 @@ func (w *Wallet) voidLocked(now time.Duration, h *holding) {
 	}
 }
 
-// Void ends what is held of a key of a limit; of all keys where there is none.
+// Void ends what is held of a key of a limit.
 func (w *Wallet) Void(limit, key string) {
 	b := w.books.Load().byLimit[limit]
 	if b == nil {
@@ -208,20 +231,12 @@ func (w *Wallet) Void(limit, key string) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := w.config.Elapsed()
-	for i := range b.shards {
-		s := &b.shards[i]
-		if key != "" && s != b.shard(key) {
-			continue
-		}
-		s.mu.Lock()
-		for _, h := range s.keys {
-			if key == "" || h.key == key {
-				w.voidLocked(now, h)
-				w.queueLocked(h)
-			}
-		}
-		s.mu.Unlock()
+	s := b.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if h := s.keys[key]; h != nil {
+		w.voidLocked(w.config.Elapsed(), h)
+		w.queueLocked(h)
 	}
 }
 
