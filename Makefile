@@ -12,6 +12,9 @@ PROTOC_GEN_GO := $(TOOLS)/gen-v1.36.12/protoc-gen-go
 PROTOC_GEN_GO_GRPC := $(TOOLS)/gen-grpc-v1.6.2/protoc-gen-go-grpc
 PROTOC_GEN_GO_VTPROTO := $(TOOLS)/gen-vtproto-v0.6.1-0.20240319094008-0393e58bdf10/protoc-gen-go-vtproto
 
+# Programs of others that bench compare measures.
+PEERS := $(TOOLS)/peers
+
 MODULE := github.com/quorlease/quorlease
 PROTOS = $(shell cd api && find quorlease -name '*.proto' | sort)
 
@@ -56,6 +59,11 @@ faults: ## Three real nodes, killed, frozen and restarted under load
 
 bench: ## The figures of this machine beside a bare gRPC echo; fails where a bound is missed
 	go run ./bench/figures bounds
+
+compare: build peers ## Beside Redis, ratelimit, Gubernator and etcd, page in .tools; fails where a bound is missed (needs redis-server)
+	./quorlease bench compare --peers $(PEERS) --require redis-memory,redis-always,ratelimit --html $(TOOLS)/compare.html
+
+peers: $(PEERS)/ratelimit $(PEERS)/gubernator ## The programs of others that Go builds, for compare
 
 failover: ## What 20 leader kills and 3 restarts of everything cost, and that nothing was lost
 	go run ./bench/figures failover
@@ -124,6 +132,13 @@ $(PROTOC_GEN_GO_GRPC):
 
 $(PROTOC_GEN_GO_VTPROTO):
 	GOBIN=$(@D) go install github.com/planetscale/vtprotobuf/cmd/protoc-gen-go-vtproto@v0.6.1-0.20240319094008-0393e58bdf10
+
+$(PEERS)/ratelimit:
+	GOBIN=$(@D) go install github.com/envoyproxy/ratelimit/src/service_cmd@v1.4.1-0.20260122083618-3fb702589d36
+	mv $(@D)/service_cmd $@
+
+$(PEERS)/gubernator:
+	GOBIN=$(@D) go install github.com/gubernator-io/gubernator/v2/cmd/gubernator@v2.13.0
 
 # The well-known messages come from the Go modules in go.sum: no download, and
 # the same bytes everywhere.

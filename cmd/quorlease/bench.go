@@ -1,75 +1,29 @@
 package main
 
 import (
-	"fmt"
-	"net"
-	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/quorlease/quorlease/bench/echo"
-	"github.com/quorlease/quorlease/cmd/quorlease/contend"
-	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/benches"
 )
 
 func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure, break and check a cluster"}
-	cmd.AddCommand(newBenchContention(a), newBenchStorm(a), newBenchEcho(a))
-	return cmd
-}
-
-func newBenchContention(a *app) *cobra.Command {
-	o := &contend.Options{}
-	cmd := &cobra.Command{
-		Use:     "contention",
-		Short:   "Many callers, few keys, with an echo beside it",
-		Long:    contend.Long,
-		Example: contend.Example,
-		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if err := a.checkFormat(); err != nil {
-				return err
+	cmd.AddCommand(benches.Commands(&benches.App{
+		CheckFormat: a.checkFormat,
+		JSON:        func() bool { return a.format == formatJSON },
+		Write:       a.write,
+		Timeout:     func() time.Duration { return a.timeout },
+		Endpoints: func() []string {
+			if !cmd.Root().PersistentFlags().Lookup("endpoints").Changed {
+				return nil
 			}
-			if c.Root().PersistentFlags().Lookup("endpoints").Changed {
-				o.Endpoints = a.endpoints
-			}
-			o.Timeout, o.Version, o.Progress = a.timeout, thisBuild().Version, a.stderr
-			if err := o.Complete(c.Flags().Changed); err != nil {
-				return err
-			}
-			tuneCollector(os.LookupEnv)
-			answer, result, err := o.Answer(c.Context(), a.format == formatJSON)
-			if err != nil {
-				return err
-			}
-			if err := a.write(answer); err != nil {
-				return err
-			}
-			return o.Finish(result)
+			return a.endpoints
 		},
-	}
-	o.Define(cmd.Flags())
+		Tune:    func() { tuneCollector(a.lookupEnv) },
+		Version: thisBuild().Version,
+		Stderr:  a.stderr,
+	})...)
 	return cmd
-}
-
-// newBenchEcho is the other side of the comparison, in a process of its own.
-func newBenchEcho(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:    "echo-server",
-		Short:  "Answer what is asked, for bench contention",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			tuneCollector(os.LookupEnv)
-			var config net.ListenConfig
-			listener, err := config.Listen(c.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("listen on loopback: %w", err)}
-			}
-			if err := a.write(fmt.Appendln(nil, listener.Addr())); err != nil {
-				return err
-			}
-			return echo.Serve(c.Context(), listener)
-		},
-	}
 }
