@@ -2,12 +2,16 @@ package cluster_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/quorlease/quorlease/cluster"
 	"github.com/quorlease/quorlease/cluster/clustertest"
+	"github.com/quorlease/quorlease/cluster/disk"
 )
 
 // amid asks a follower for a change, and crashes the leader while it is made. It
@@ -68,6 +72,61 @@ func TestG4MembersChangeWhileLeadersAreLost(t *testing.T) {
 				t.Fatalf("%d left, want %d: %v", left, 1000-taken, again)
 			}
 			c.RequireSameState()
+		}
+	})
+}
+
+// Of changes that are asked for at once each is made or refused, one after the other: in
+// the log each configuration differs from the last in one member (R31).
+func TestR31OneChangeAtATime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(b bubble) {
+		t, c := b.T, b.Cluster
+		d, e := c.Wait(), c.Wait()
+		pass(time.Second)
+		leader := c.Leader()
+		learner := others(c, leader, d, e)[0]
+		var asking sync.WaitGroup
+		for i, change := range []func(context.Context, *cluster.Node) (cluster.Change, error){
+			func(ctx context.Context, n *cluster.Node) (cluster.Change, error) {
+				return n.AddMember(ctx, d, c.Peer(d))
+			},
+			func(ctx context.Context, n *cluster.Node) (cluster.Change, error) {
+				return n.AddMember(ctx, e, c.Peer(e))
+			},
+			func(ctx context.Context, n *cluster.Node) (cluster.Change, error) { return n.Demote(ctx, learner) },
+			func(ctx context.Context, n *cluster.Node) (cluster.Change, error) { return n.Demote(ctx, leader) },
+		} {
+			n := c.Node(c.Names()[i%3])
+			asking.Go(func() {
+				for ctx := t.Context(); ; pass(10 * time.Millisecond) {
+					_, err := change(ctx, n)
+					if !errors.Is(err, cluster.ErrChanging) {
+						if err != nil {
+							t.Errorf("change %d: %v", i, err)
+						}
+						return
+					}
+				}
+			})
+		}
+		asking.Wait()
+		c.RequireSameState()
+		c.Stop(learner)
+		var before []disk.Member
+		found := 0
+		if err := disk.Read(c.Dir(learner), disk.Visitor{
+			Entry: func(uint64, uint64, []byte) error { return nil },
+			Members: func(index, _ uint64, after []disk.Member) error {
+				same := slices.DeleteFunc(slices.Clone(after), func(m disk.Member) bool { return !slices.Contains(before, m) })
+				if found++; before != nil && (len(same) < len(after)-1 || len(same) < len(before)-1) {
+					t.Errorf("entry %d makes %v of %v", index, after, before)
+				}
+				before = after
+				return nil
+			},
+		}); err != nil || found != 5 {
+			t.Errorf("%d configurations, want 5: %v", found, err)
 		}
 	})
 }
