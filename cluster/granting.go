@@ -18,7 +18,8 @@ const (
 // newGrants returns what a node grants by itself. It knows its Raft id.
 func (n *Node) newGrants() *grant.Office {
 	return grant.New(grant.Config{
-		Node: string(n.id), Elapsed: n.clock.Elapsed, View: n.fsm.view, Revision: n.fsm.revision.Load,
+		Node: string(n.id), Elapsed: n.clock.Elapsed, Now: n.clock.Estimate,
+		View: n.fsm.view, Revision: n.fsm.revision.Load,
 		Failover: max(failoverLeast, 3*electionTimeout*time.Duration(n.config.RaftMultiplier)),
 		Wanted:   n.waiting.Wanted,
 		Answer:   func(it *door.Item, r *logv1.Result) { n.door.Answer(it, r, nil) },

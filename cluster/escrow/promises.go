@@ -27,8 +27,7 @@ type Promises struct {
 	full time.Duration
 }
 
-// Denied notes what an acquire was told. now is on the node's own clock, as everywhere
-// here.
+// Denied notes what an acquire was told. now is authority time, as everywhere here.
 func (p *Promises) Denied(now time.Duration, denied *logv1.AcquireResult) {
 	if denied.GetGranted() || len(denied.GetDenials()) == 0 {
 		return

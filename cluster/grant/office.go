@@ -11,6 +11,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/escrow"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/effect"
 )
 
@@ -24,6 +25,9 @@ type Config struct {
 	Boot uint64
 	// Elapsed is the node's own clock, which goes on while the machine sleeps.
 	Elapsed func() time.Duration
+	// Now is the authority time as far as the node can tell: what was promised long ago is
+	// over when the log is read again.
+	Now func() bucket.Instant
 	// Failover is how long the cluster is likely to be without a leader when it loses
 	// one.
 	Failover time.Duration
@@ -158,7 +162,7 @@ func (o *Office) configure(m *fsm.Machine) {
 func (o *Office) Denied(denied *logv1.AcquireResult) {
 	for _, d := range denied.GetDenials() {
 		if o.Wallet.Knows(d.GetLimit()) {
-			o.promises.Denied(o.config.Elapsed(), denied)
+			o.promises.Denied(time.Duration(o.config.Now()), denied)
 			return
 		}
 	}
@@ -193,7 +197,7 @@ func (o *Office) contended(ask *logv1.AskEscrow) (wait time.Duration, yes bool) 
 	if ask == nil {
 		return 0, false
 	}
-	wait = o.promises.Wait(o.config.Elapsed(), ask)
+	wait = o.promises.Wait(time.Duration(o.config.Now()), ask)
 	return wait, wait > 0 || o.config.Wanted(ask.GetLimit(), ask.GetKey())
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/door"
 	"github.com/quorlease/quorlease/cluster/grant"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
 // site is an office over a real state machine, in virtual time: what it proposes is
@@ -36,6 +37,7 @@ func open(t *testing.T, limits ...*logv1.Limit) *site {
 	s := &site{t: t, now: time.Second, machine: fsm.New(), wanted: make(map[string]bool)}
 	s.Office = grant.New(grant.Config{
 		Node: "a.00000000", Elapsed: func() time.Duration { return s.now }, Failover: 1500 * time.Millisecond,
+		Now:      func() bucket.Instant { return bucket.Instant(s.now) },
 		View:     func(read func(*fsm.Machine)) { read(s.machine) },
 		Revision: func() uint64 { return s.machine.Revision() },
 		Propose: func(op *logv1.Operation, _ time.Duration, done func(*logv1.Result, error)) {
