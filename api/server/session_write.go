@@ -136,15 +136,23 @@ func (s *session) forget(rest []*item) {
 	s.sent(len(rest), cost)
 }
 
+// answerItem is an answer to an acquire and its wrapping in one piece of memory.
+type answerItem struct {
+	item    quorleasev1.ResponseItem
+	acquire quorleasev1.ResponseItem_Acquire
+}
+
 // response turns what became of an item into its answer.
 func (it *item) response() *quorleasev1.ResponseItem {
-	out := &quorleasev1.ResponseItem{Seq: it.seq}
+	all := &answerItem{}
+	out := &all.item
+	out.Seq = it.seq
 	err := it.err
 	if refused := it.result.GetRefusal(); refused != nil {
 		err = &fsm.Refused{Refusal: refused}
 	}
 	if err == nil {
-		err = it.fill(out)
+		err = it.fill(all)
 	}
 	if err != nil {
 		e := it.session.server.failure(sessionMethod, nil, err)
@@ -153,7 +161,8 @@ func (it *item) response() *quorleasev1.ResponseItem {
 	return out
 }
 
-func (it *item) fill(out *quorleasev1.ResponseItem) error {
+func (it *item) fill(all *answerItem) error {
+	out := &all.item
 	acquired, lease := it.result.GetAcquire(), it.result.GetLease()
 	if it.peek != nil {
 		out.Answer = &quorleasev1.ResponseItem_Peek{Peek: convert.PeekAnswer(acquired)}
@@ -168,7 +177,7 @@ func (it *item) fill(out *quorleasev1.ResponseItem) error {
 		if acquired != nil {
 			answer := convert.AcquireAnswer(op.Acquire, acquired)
 			answer.Fallbacks = sharing.Fallbacks(it.session.stream.Context(), it.session.server.node, it.known, op.Acquire)
-			out.Answer = &quorleasev1.ResponseItem_Acquire{Acquire: answer}
+			all.acquire.Acquire, out.Answer = answer, &all.acquire
 			return nil
 		}
 	case *logv1.Operation_Settle:

@@ -34,24 +34,31 @@ func after(n int64) *durationpb.Duration {
 
 // AcquireAnswer answers op, an acquire.
 func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.AcquireResponse {
-	answer := &quorleasev1.AcquireResponse{
-		Decision:        quorleasev1.Decision_DENIED,
-		Denials:         denials(r.GetDenials()),
-		Source:          source(r),
-		RepeatedRequest: r.GetRepeated(),
-		Remaining:       remaining(r.GetRemaining()),
-		Warnings:        denials(r.GetWarnings()),
-		Queue:           queueStatus(r.GetQueue()),
-	}
+	all := &acquireAnswer{}
+	answer := &all.answer
+	answer.Decision, answer.Source = quorleasev1.Decision_DENIED, source(r)
+	answer.Denials, answer.Warnings = denials(r.GetDenials()), denials(r.GetWarnings())
+	answer.RepeatedRequest, answer.Remaining = r.GetRepeated(), remaining(r.GetRemaining())
+	answer.Queue = queueStatus(r.GetQueue())
 	if !r.GetGranted() {
 		return answer
 	}
-	answer.Decision = quorleasev1.Decision_GRANTED
-	answer.Lease = &quorleasev1.Lease{
-		Id: leaseID(op), Charges: charges(r.GetCharges()),
-		Ttl: nanoseconds(r.GetTtl()), Tracked: r.GetTracked(), State: quorleasev1.LeaseState(r.GetState()),
-	}
+	answer.Decision, answer.Lease = quorleasev1.Decision_GRANTED, &all.lease
+	lease, ttl := answer.GetLease(), time.Duration(r.GetTtl())
+	lease.Id, lease.Charges = leaseID(op), charges(r.GetCharges(), all)
+	lease.Tracked, lease.State = r.GetTracked(), quorleasev1.LeaseState(r.GetState())
+	all.ttl.Seconds, all.ttl.Nanos = int64(ttl/time.Second), int32(ttl%time.Second)
+	lease.Ttl = &all.ttl
 	return answer
+}
+
+// acquireAnswer is the answer to an acquire in one piece of memory, with one charge.
+type acquireAnswer struct {
+	answer  quorleasev1.AcquireResponse
+	lease   quorleasev1.Lease
+	ttl     durationpb.Duration
+	charge  quorleasev1.Charge
+	charges [1]*quorleasev1.Charge
 }
 
 // queueStatus is nil for what neither waited nor was refused by a queue.
@@ -90,12 +97,19 @@ func source(r *logv1.AcquireResult) quorleasev1.Source {
 	return quorleasev1.Source_CONSENSUS
 }
 
-func charges(list []*logv1.Charge) []*quorleasev1.Charge {
-	out := make([]*quorleasev1.Charge, len(list))
+// charges are those of a lease. One takes its place in room.
+func charges(list []*logv1.Charge, room *acquireAnswer) []*quorleasev1.Charge {
+	out := room.charges[:min(1, len(list))]
+	if len(list) > 1 {
+		out = make([]*quorleasev1.Charge, len(list))
+	}
 	for i, c := range list {
-		out[i] = &quorleasev1.Charge{
-			Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Amount: c.GetAmount(),
+		one := &room.charge
+		if i > 0 {
+			one = &quorleasev1.Charge{}
 		}
+		one.Limit, one.Key, one.Dimension, one.Amount = c.GetLimit(), c.GetKey(), c.GetDimension(), c.GetAmount()
+		out[i] = one
 	}
 	return out
 }

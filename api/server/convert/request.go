@@ -14,10 +14,10 @@ import (
 // work is checked, and left to be expanded.
 func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, error) {
 	c := &checker{}
-	op := &logv1.Acquire{
-		Owner: owner, Client: r.GetClient(), Class: r.GetClass(), Track: r.GetTrack(),
-		Charges: c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0),
-	}
+	all := &acquireOperation{}
+	op := &all.acquire
+	op.Owner, op.Client, op.Class, op.Track = owner, r.GetClient(), r.GetClass(), r.GetTrack()
+	op.Charges = c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0, all)
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
 	c.class(r.GetClass())
 	c.attributes(r)
@@ -33,12 +33,26 @@ func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, err
 	if err := c.err(); err != nil {
 		return nil, err
 	}
-	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}, nil
+	all.kind.Acquire, all.operation.Kind = op, &all.kind
+	return &all.operation, nil
+}
+
+// acquireOperation is the operation of an acquire in one piece of memory, with one
+// charge: an acquire is the commonest thing there is.
+type acquireOperation struct {
+	operation logv1.Operation
+	kind      logv1.Operation_Acquire
+	acquire   logv1.Acquire
+	charge    logv1.Charge
+	charges   [1]*logv1.Charge
 }
 
 // operationCharges checks and converts charges, of which there are none only where
-// the work is described; what it returns is of use only if nothing was wrong.
-func (c *checker) operationCharges(list []*quorleasev1.Charge, described bool) []*logv1.Charge {
+// the work is described; what it returns is of use only if nothing was wrong. One charge
+// takes its place in room.
+func (c *checker) operationCharges(
+	list []*quorleasev1.Charge, described bool, room *acquireOperation,
+) []*logv1.Charge {
 	if len(list) == 0 && described {
 		return nil
 	}
@@ -46,13 +60,19 @@ func (c *checker) operationCharges(list []*quorleasev1.Charge, described bool) [
 	if len(c.fields) > 0 {
 		return nil
 	}
-	// One block for all of them: an acquire is the commonest thing there is.
-	block := make([]logv1.Charge, len(list))
-	charges := make([]*logv1.Charge, len(list))
+	charges := room.charges[:]
+	charges[0] = &room.charge
+	if len(list) > 1 {
+		// One block for all of them.
+		block := make([]logv1.Charge, len(list))
+		charges = make([]*logv1.Charge, len(list))
+		for i := range block {
+			charges[i] = &block[i]
+		}
+	}
 	for i, charge := range list {
-		charges[i] = &block[i]
-		block[i].Limit, block[i].Key = charge.GetLimit(), charge.GetKey()
-		block[i].Dimension, block[i].Amount = charge.GetDimension(), charge.GetAmount()
+		charges[i].Limit, charges[i].Key = charge.GetLimit(), charge.GetKey()
+		charges[i].Dimension, charges[i].Amount = charge.GetDimension(), charge.GetAmount()
 	}
 	return charges
 }
@@ -112,10 +132,10 @@ func Renew(r *quorleasev1.RenewRequest, owner string) (*logv1.Operation, error) 
 // Peek makes an acquire that is only looked at.
 func Peek(r *quorleasev1.PeekRequest) (*logv1.Acquire, error) {
 	c := &checker{}
-	op := &logv1.Acquire{
-		LeaseId: make([]byte, 16), Client: r.GetClient(), Class: r.GetClass(),
-		Charges: c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0),
-	}
+	all := &acquireOperation{}
+	op := &all.acquire
+	op.LeaseId, op.Client, op.Class = make([]byte, 16), r.GetClient(), r.GetClass()
+	op.Charges = c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0, all)
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
 	c.class(r.GetClass())
 	c.attributes(r)
