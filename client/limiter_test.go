@@ -265,9 +265,7 @@ func TestLimiterWithoutAuthority(t *testing.T) {
 			}
 			l.Allow()
 			closed.Allow()
-			pass(time.Second)
-			_, end := w.sharers("share", 3)
-			defer end()
+			defer w.fourth("share")()
 			w.NoQuorum()
 			pass(6 * time.Second)
 			for !c.FailOpen() {

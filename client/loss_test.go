@@ -108,8 +108,7 @@ func TestQuorumLoss(t *testing.T) {
 			c := w.client(nil)
 			defer c.Close()
 			w.ask(c, "share", time.Second)
-			_, end := w.sharers("share", 3)
-			defer end()
+			defer w.fourth("share")()
 			w.NoQuorum()
 			for w.ask(c, "share", time.Second); !c.Status().FailOpen; pass(time.Millisecond) {
 			}

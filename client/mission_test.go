@@ -27,8 +27,7 @@ func TestStoreDown(t *testing.T) {
 			for _, limit := range []string{"open", "share", "closed"} {
 				w.ask(c, limit, time.Second)
 			}
-			_, end := w.sharers("share", 3)
-			defer end()
+			defer w.fourth("share")()
 			w.Down()
 			w.away(c)
 			const calls = 1000

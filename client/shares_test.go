@@ -27,6 +27,14 @@ func (w *world) sharers(limit string, n int) ([]*client.Client, func()) {
 	}
 }
 
+// fourth makes whoever uses a limit the one of four clients that share it, and returns what
+// ends the others.
+func (w *world) fourth(limit string) func() {
+	w.t.Helper()
+	_, end := w.sharers(limit, 3)
+	return end
+}
+
 // shared waits until so many sessions share a limit, and for as long as it takes until they
 // do so in equal parts and know of it.
 func (w *world) shared(limit string, n int) {

@@ -66,7 +66,8 @@ func (f *fleet) refresh() {
 func (f *fleet) take(n int64) bool {
 	f.T.Helper()
 	f.serial++
-	ok := f.Acquire(f.now, fsmtest.Acquire(fmt.Sprint("l", f.serial), fsmtest.Charge("shared", "", "requests", n))).GetGranted()
+	op := fsmtest.Acquire(fmt.Sprint("l", f.serial), fsmtest.Charge("shared", "", "requests", n))
+	ok := f.Acquire(f.now, op).GetGranted()
 	if ok {
 		f.granted += n
 	}

@@ -35,7 +35,8 @@ func LoadReport(saved *logv1.SnapshotReport, now bucket.Instant) (Report, error)
 		}
 	}
 	at, forget := bucket.Instant(saved.GetAt()), bucket.Instant(saved.GetForgetAt())
-	if settled := saved.GetSettled(); settled < 0 || settled > int64(now) || at < 0 || at > now || forget < at || forget > check.LastInstant+ReportLife {
+	settled := saved.GetSettled()
+	if settled < 0 || settled > int64(now) || at < 0 || at > now || forget < at || forget > check.LastInstant+ReportLife {
 		return Report{}, frames.Corrupt("report of session %x: made at %d, to be forgotten at %d, now is %d",
 			saved.GetSession(), at, forget, now)
 	}

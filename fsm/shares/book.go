@@ -28,7 +28,10 @@ const bookShards = 256
 
 // New is an empty book.
 func New() *Book {
-	return &Book{table: store.NewTable[ID, Entry](bookShards), pools: make(map[string]*pool), outages: make(map[string][]Outage)}
+	return &Book{
+		table: store.NewTable[ID, Entry](bookShards),
+		pools: make(map[string]*pool), outages: make(map[string][]Outage),
+	}
 }
 
 // Len is the number of entries.

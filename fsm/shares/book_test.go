@@ -134,7 +134,8 @@ func refresh(b *shares.Book, now bucket.Instant, h *holder) {
 	h.held = b.Refresh(now, h.id, h.held.Version)
 }
 
-// TestRememberedShares: eight clients that come one after another never hold 1 + 1/2 + …
+// TestRememberedShares: eight clients that come one after another never hold all
+// and a half and a third.
 func TestRememberedShares(t *testing.T) {
 	t.Parallel()
 	t.Run("T33", func(t *testing.T) {

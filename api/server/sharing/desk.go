@@ -160,7 +160,7 @@ func (d *Desk) due() [][]*logv1.HeldShare {
 		if !s.urgent && !stale[i] && now-s.sent < together {
 			continue
 		}
-		n := s.HeldShare.SizeVT()
+		n := s.SizeVT()
 		if last := len(parts) - 1; last >= 0 && size+n <= bytesMost && len(parts[last]) < heldMost {
 			parts[last] = append(parts[last], s.HeldShare)
 			size += n

@@ -222,7 +222,9 @@ func TestRefreshIsChecked(t *testing.T) {
 	run(t, func(w *world) {
 		w.join(1)
 		for _, held := range [][]*quorleasev1.HeldShare{
-			nil, make([]*quorleasev1.HeldShare, 65), {{Limit: "no name"}}, {{Limit: "l", Version: 1 << 63}},
+			nil, make([]*quorleasev1.HeldShare, 65),
+			{{Limit: "no name"}},
+			{{Limit: "l", Version: 1 << 63}},
 			{{Limit: "l"}, {Limit: "l"}},
 		} {
 			if _, err := w.sessions[0].at.Refresh(&quorleasev1.RefreshRequest{Held: held}); err == nil {

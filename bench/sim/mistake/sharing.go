@@ -26,8 +26,11 @@ func Tested() []Checked {
 	return e.promises[0].PPM
 `)}}, "fsm/shares", "TestCutOffOneAfterAnother"},
 		// What a session may still be using is given to others when it is not heard of.
-		{Mistake{"T50-hold", nil, []overlay.Edit{book("entry.go", `int64(e.heard) + int64(Hold)`,
-			`int64(e.heard) + int64(map[bool]time.Duration{false: Hold, true: ValidFor}[mistake("T50-hold")])`)}}, "fsm/shares", "TestSumOfShares"},
+		{
+			Mistake{"T50-hold", nil, []overlay.Edit{book("entry.go", `int64(e.heard) + int64(Hold)`,
+				`int64(e.heard) + int64(map[bool]time.Duration{false: Hold, true: ValidFor}[mistake("T50-hold")])`)}},
+			"fsm/shares", "TestSumOfShares",
+		},
 		// The refill of an outage is handed out to whoever comes first.
 		{Mistake{"T51", nil, []overlay.Edit{book("passage.go", `		if o.To <= b.Last() {
 `, `		if o.To <= b.Last() || mistake("T51") {
