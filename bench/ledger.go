@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -164,6 +166,18 @@ func (l *Ledger) FirstGrantAfter(t time.Time) (time.Time, bool) {
 	return first, !first.IsZero()
 }
 
+// GrantsAfter is how many leases were granted that were asked for after t.
+func (l *Ledger) GrantsAfter(t time.Time) (count int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, grant := range l.grants {
+		if grant.Sent.After(t) {
+			count++
+		}
+	}
+	return count
+}
+
 // LongestGap is the longest time between from and to in which no lease was granted.
 func (l *Ledger) LongestGap(from, to time.Time) time.Duration {
 	l.mu.Lock()
@@ -214,22 +228,56 @@ func (l *Ledger) Verify(ctx context.Context) (leases int, err error) {
 	return leases, nil
 }
 
+// verifyMost is how many ids are asked for at a time.
+const verifyMost = 16
+
+// verifyIDs counts the acknowledged ids that are not known any more.
 func (l *Ledger) verifyIDs(ctx context.Context, acknowledged, unknown map[string]bool) (lost int, err error) {
-	for _, ids := range []map[string]bool{acknowledged, unknown} {
-		for id := range ids {
-			response, err := l.persist(ctx, id)
-			if err != nil {
-				return lost, err
+	ids := make(chan string)
+	failed := make(chan error, verifyMost)
+	var gone atomic.Int64
+	var asking sync.WaitGroup
+	for range verifyMost {
+		asking.Go(func() {
+			for id := range ids {
+				known, err := l.isKnown(ctx, id)
+				if err != nil {
+					failed <- err
+					return
+				}
+				if acknowledged[id] && !known {
+					gone.Add(1)
+				}
 			}
-			if response.GetDecision() != quorleasev1.Decision_GRANTED {
-				return lost, fmt.Errorf("lease %s: %v on asking again", id, response)
-			}
-			if acknowledged[id] && !response.GetRepeatedRequest() {
-				lost++
-			}
-		}
+		})
 	}
-	return lost, nil
+	for _, id := range slices.Concat(slices.Collect(maps.Keys(acknowledged)), slices.Collect(maps.Keys(unknown))) {
+		select {
+		case ids <- id:
+			continue
+		case err = <-failed:
+		}
+		break
+	}
+	close(ids)
+	asking.Wait()
+	close(failed)
+	for other := range failed {
+		err = errors.Join(err, other)
+	}
+	return int(gone.Load()), err
+}
+
+// isKnown asks for one id again, and says whether it was known.
+func (l *Ledger) isKnown(ctx context.Context, id string) (bool, error) {
+	response, err := l.persist(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	if response.GetDecision() != quorleasev1.Decision_GRANTED {
+		return false, fmt.Errorf("lease %s: %v on asking again", id, response)
+	}
+	return response.GetRepeatedRequest(), nil
 }
 
 // persist asks for one id until somebody answers.
