@@ -70,6 +70,7 @@ func FuzzApply(f *testing.F) {
 		world, ended := fsmtest.FromBytes(data)
 		if len(data) > 0 {
 			world.Feedback, world.Whole = data[0]&0x40 != 0, data[0]&0x80 != 0
+			world.Escrow = data[0]&0x20 != 0
 		}
 		d := fsmtest.New(t)
 		for range 200 {

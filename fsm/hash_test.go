@@ -14,11 +14,12 @@ import (
 )
 
 // history is the log of a seeded world, as bytes. From wholeSeeds on it is one of the
-// whole model.
+// whole model, and from escrowSeeds on one with escrow.
 func history(t testing.TB, seed uint64, entries int) [][]byte {
 	t.Helper()
 	world := fsmtest.Seeded(seed)
 	world.Feedback, world.Whole = seed >= wholeSeeds, seed >= wholeSeeds
+	world.Escrow = seed >= escrowSeeds
 	log := make([][]byte, entries)
 	for i := range log {
 		data, err := fsm.EncodeEntry(world.Entry())
@@ -30,7 +31,7 @@ func history(t testing.TB, seed uint64, entries int) [][]byte {
 	return log
 }
 
-const wholeSeeds = 5000
+const wholeSeeds, escrowSeeds = 5000, 10_000
 
 func replay(t testing.TB, m *fsm.Machine, log [][]byte) []*logv1.Result {
 	t.Helper()
@@ -50,7 +51,7 @@ func replay(t testing.TB, m *fsm.Machine, log [][]byte) []*logv1.Result {
 // snapshots in the middle: the state and every answer are the same.
 func TestG9SameLogSameState(t *testing.T) {
 	t.Parallel()
-	for i := range uint64(20) {
+	for i := range uint64(30) {
 		seed := i%10 + i/10*wholeSeeds
 		t.Run(fmt.Sprintf("G9_seed_%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -97,7 +98,7 @@ func TestG9GoldenHash(t *testing.T) {
 	t.Parallel()
 	const file = "testdata/golden/hashes"
 	var out bytes.Buffer
-	for i := range uint64(16) {
+	for i := range uint64(24) {
 		seed := 1000 + i%8 + i/8*wholeSeeds
 		m := fsm.New()
 		replay(t, m, history(t, seed, 500))
@@ -132,7 +133,7 @@ func TestG9RandomHistories(t *testing.T) {
 			t.Parallel()
 			d := fsmtest.WithShadow(t)
 			world := fsmtest.Seeded(seed)
-			world.Whole = seed%2 == 1
+			world.Whole, world.Escrow = seed%2 == 1, seed%3 == 2
 			for range 200 {
 				d.Entry(world.Entry())
 			}

@@ -10,7 +10,6 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/fsmtest"
-	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // judge says whether an answer is as it has to be, and books it.
@@ -21,7 +20,7 @@ func (w *model) judge(op *logv1.Operation, result *logv1.Result) {
 		w.judgeAsk(kind.AskEscrow, result.GetEscrow())
 	case *logv1.Operation_ReturnEscrow:
 		for _, r := range kind.ReturnEscrow.GetReturns() {
-			b := w.books[record.EscrowIDOf(r.GetId())]
+			b := w.books[nameOf(r.GetId())]
 			if b == nil || b.gone || w.now >= b.until {
 				continue
 			}
@@ -50,7 +49,7 @@ func (w *model) judge(op *logv1.Operation, result *logv1.Result) {
 
 func (w *model) judgeAsk(op *logv1.AskEscrow, r *logv1.EscrowResult) {
 	w.Helper()
-	id := record.EscrowIDOf(op.GetId())
+	id := nameOf(op.GetId())
 	b := w.books[id]
 	known := b != nil && !b.gone && !b.void && w.now < b.until
 	switch {
@@ -84,7 +83,7 @@ func (w *model) judgeAcquire(op *logv1.Acquire, r *logv1.AcquireResult) {
 		w.spent += n
 		return
 	}
-	b := w.books[record.EscrowIDOf(op.GetCharges()[0].GetEscrow())]
+	b := w.books[nameOf(op.GetCharges()[0].GetEscrow())]
 	switch {
 	case b == nil || b.gone || b.void || w.now >= b.until || b.left < n:
 		w.Fatalf("T41: %v is paid at %v from %+v", op, w.now, b)

@@ -13,7 +13,6 @@ import (
 	"github.com/quorlease/quorlease/fsm/bucket"
 	"github.com/quorlease/quorlease/fsm/escrow"
 	"github.com/quorlease/quorlease/fsm/fsmtest"
-	"github.com/quorlease/quorlease/fsm/record"
 )
 
 // book is what the model knows of one id that was granted: what a machine has to do with
@@ -26,6 +25,14 @@ type book struct {
 	// spent is what its node has spent of it from memory.
 	spent int64
 }
+
+// name is an id, for the books.
+type name struct {
+	node           string
+	boot, sequence uint64
+}
+
+func nameOf(id *logv1.EscrowID) name { return name{id.GetNode(), id.GetBoot(), id.GetSequence()} }
 
 // portion is what a process has of one id.
 type portion struct {
@@ -67,7 +74,7 @@ type model struct {
 	at           time.Duration
 	taken, given int64
 	spent        int64
-	books        map[record.EscrowID]*book
+	books        map[name]*book
 	nodes        []*process
 	flying       []*logv1.Operation
 	log          []logged
@@ -80,7 +87,7 @@ type model struct {
 func newModel(t *testing.T, seed uint64) *model {
 	t.Helper()
 	w := &model{
-		T: t, random: rand.New(rand.NewPCG(seed, 1)), m: fsm.New(), books: make(map[record.EscrowID]*book),
+		T: t, random: rand.New(rand.NewPCG(seed, 1)), m: fsm.New(), books: make(map[name]*book),
 		level: big.NewRat(1000, 1),
 	}
 	w.limit = w.configured(100, 1000, 3*time.Second)
@@ -170,7 +177,7 @@ func (w *model) spend(p *process) {
 	n := 1 + w.random.Int64N(one.unspent)
 	one.unspent -= n
 	w.spent += n
-	b := w.books[record.EscrowIDOf(p.id(sequence))]
+	b := w.books[nameOf(p.id(sequence))]
 	if b == nil {
 		w.Fatalf("%s spends of %d, which nobody gave it", p.node, sequence)
 	}
@@ -191,7 +198,7 @@ func (w *model) back(p *process) {
 	}
 	unspent := one.unspent
 	one.unspent = 0
-	if b := w.books[record.EscrowIDOf(p.id(sequence))]; b.spent == 0 && one.reserved == 0 {
+	if b := w.books[nameOf(p.id(sequence))]; b.spent == 0 && one.reserved == 0 {
 		// More than there is: what leases were paid with does not come back here.
 		unspent += w.random.Int64N(2 * b.amount)
 	}
@@ -208,7 +215,7 @@ func (w *model) reserve(p *process) {
 	c.Escrow = p.id(sequence)
 	w.leases++
 	id := fmt.Sprint("lease", w.leases)
-	b := w.books[record.EscrowIDOf(c.GetEscrow())]
+	b := w.books[nameOf(c.GetEscrow())]
 	if w.chance(4) {
 		// It has set nothing aside, and there is not so much: the bucket has to pay.
 		c.Amount = b.left + 1
@@ -251,7 +258,7 @@ func (w *model) applied(p *process, op *logv1.Operation, result *logv1.Result) {
 		one := p.portions[c.GetEscrow().GetSequence()]
 		one.reserved -= c.GetAmount()
 		// What is void or was returned stays so: it is not free again.
-		if b := w.books[record.EscrowIDOf(c.GetEscrow())]; len(result.GetAcquire().GetPaid()) == 0 && !b.void && !b.gone {
+		if b := w.books[nameOf(c.GetEscrow())]; len(result.GetAcquire().GetPaid()) == 0 && !b.void && !b.gone {
 			one.unspent += c.GetAmount()
 		}
 		return

@@ -18,6 +18,7 @@ type Bound struct {
 	limits  map[string]*logv1.Limit
 	buckets map[string]*bounded
 	leases  map[string][]*logv1.Charge
+	held    map[string]*lent
 }
 
 // bounded is one bucket.
@@ -40,7 +41,7 @@ type bounded struct {
 func NewBound(t testing.TB) *Bound {
 	return &Bound{
 		t: t, limits: make(map[string]*logv1.Limit), buckets: make(map[string]*bounded),
-		leases: make(map[string][]*logv1.Charge),
+		leases: make(map[string][]*logv1.Charge), held: make(map[string]*lent),
 	}
 }
 
@@ -56,6 +57,10 @@ func (b *Bound) Entry(entry *logv1.Entry, results []*logv1.Result) {
 			if result.Acquire.GetGranted() && !result.Acquire.GetRepeated() {
 				b.granted(op.GetAcquire(), result.Acquire)
 			}
+		case *logv1.Result_Escrow:
+			b.lends(op.GetAskEscrow(), result.Escrow)
+		case *logv1.Result_Done:
+			b.takesBack(op.GetReturnEscrow())
 		case *logv1.Result_Lease:
 			if !result.Lease.GetRepeated() && result.Lease.GetState() != logv1.LeaseState_LEASE_STATE_OPEN {
 				b.returned(result.Lease)
@@ -114,21 +119,27 @@ func (b *Bound) bucket(limit, key, dimension string) *bounded {
 
 func (b *Bound) granted(op *logv1.Acquire, result *logv1.AcquireResult) {
 	b.t.Helper()
+	paid := b.paid(op, result)
 	for _, c := range result.GetCharges() {
-		if b.limits[c.GetLimit()].GetUnlimited() {
-			continue
+		if !b.limits[c.GetLimit()].GetUnlimited() && !paid[place(c.GetLimit(), c.GetKey(), c.GetDimension())] {
+			b.debit(c, op)
 		}
-		one := b.bucket(c.GetLimit(), c.GetKey(), c.GetDimension())
-		begin := new(big.Rat).Sub(one.net, one.gave)
-		begin.Add(begin, one.burst)
-		if one.least == nil || begin.Cmp(one.least) < 0 {
-			one.least = begin
-		}
-		one.net.Add(one.net, big.NewRat(c.GetAmount(), 1))
-		if end := new(big.Rat).Sub(one.net, one.gave); end.Cmp(one.least) > 0 {
-			over := new(big.Rat).Sub(end, one.least)
-			b.t.Fatalf("G1: %v of %s %s over the bound at %d with %v", over.FloatString(9), c.GetLimit(), c.GetKey(), b.now, op)
-		}
+	}
+}
+
+// debit takes a charge from its bucket.
+func (b *Bound) debit(c *logv1.Charge, op any) {
+	b.t.Helper()
+	one := b.bucket(c.GetLimit(), c.GetKey(), c.GetDimension())
+	begin := new(big.Rat).Sub(one.net, one.gave)
+	begin.Add(begin, one.burst)
+	if one.least == nil || begin.Cmp(one.least) < 0 {
+		one.least = begin
+	}
+	one.net.Add(one.net, big.NewRat(c.GetAmount(), 1))
+	if end := new(big.Rat).Sub(one.net, one.gave); end.Cmp(one.least) > 0 {
+		over := new(big.Rat).Sub(end, one.least)
+		b.t.Fatalf("G1: %v of %s %s over the bound at %d with %v", over.FloatString(9), c.GetLimit(), c.GetKey(), b.now, op)
 	}
 }
 

@@ -22,6 +22,11 @@ type World struct {
 	// Whole mixes in slots, quotas, modes, sessions, overrides and what is kept for those who
 	// wait.
 	Whole bool
+	// Escrow mixes in what nodes ask for, give back and pay with.
+	Escrow bool
+	// asked counts asks, asks are the last few.
+	asked uint64
+	asks  []*logv1.AskEscrow
 	now   time.Duration
 	seq   uint64
 }
@@ -79,6 +84,9 @@ func (w *World) Operation() *logv1.Operation {
 	}
 	if w.Whole && w.Choose(4) == 0 {
 		return w.more()
+	}
+	if w.Escrow && w.Choose(3) == 0 {
+		return w.lent()
 	}
 	switch w.Choose(17) {
 	case 0, 1, 2, 3, 4:
@@ -143,6 +151,9 @@ func (w *World) amount() int64 {
 	if !w.Tame && w.Choose(16) == 0 {
 		return pick(w, int64(0), -1, 1<<53, 1<<53+1, 1<<63-1)
 	}
+	if w.Escrow && w.Choose(3) == 0 {
+		return int64(pick(w, 20, 50, 100, 300))
+	}
 	return int64(pick(w, 1, 1, 2, 3, 5, 10, 11))
 }
 
@@ -164,6 +175,9 @@ func (w *World) acquire() *logv1.Acquire {
 	}
 	if w.Whole {
 		w.way(op)
+	}
+	if w.Escrow {
+		w.reserved(op)
 	}
 	return op
 }
@@ -287,6 +301,9 @@ func (w *World) configure(name string) *logv1.Limit {
 			Interval: int64(pick(w, time.Second, time.Second, 7*time.Second, time.Minute)),
 			Burst:    int64(pick(w, 1, 5, 10, 100)), MaxDebt: int64(pick(w, 0, 5, 50)), MaxOpen: int64(pick(w, 0, 5, 100)),
 		})
+	}
+	if w.Escrow {
+		w.lends(limit)
 	}
 	if w.Choose(3) == 0 {
 		burst := int64(pick(w, 0, 3_000, 5_000))
