@@ -285,3 +285,42 @@ func TestLeasesKnown(t *testing.T) {
 		}
 	})
 }
+
+// TestSlackHasBothLives: what a node holds is spent as late as its life allows, and what
+// is granted of it as late as a lease allows: the slack that is shown has both.
+func TestSlackHasBothLives(t *testing.T) {
+	t.Run("T15_G2", func(t *testing.T) {
+		one := limit()
+		one.Dimensions[0].MaxOpen = 0
+		s := open(t, one)
+		inspect := func() fsm.BucketView {
+			in, err := s.machine.Inspect(s.machine.Now(), "l", "k")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return in.Buckets[0]
+		}
+		if slack := inspect().Slack; slack != 4*time.Second {
+			t.Fatalf("a slack of %v, want three seconds of escrow and one of a lease", slack)
+		}
+		// Several nodes take what they may, and the bucket is full again when they spend
+		// it: all of it in one instant.
+		ask := func(sequence uint64) *logv1.Operation {
+			return &logv1.Operation{Kind: &logv1.Operation_AskEscrow{AskEscrow: &logv1.AskEscrow{
+				Id: &logv1.EscrowID{Node: "b.00000000", Boot: 1, Sequence: sequence}, Limit: "l", Key: "k",
+				Dimension: "requests", Amount: 1000,
+			}}}
+		}
+		held := int64(0)
+		for sequence := range uint64(8) {
+			held += s.apply(ask(sequence + 1))[0].GetEscrow().GetAmount()
+			s.now += 300 * time.Millisecond
+		}
+		s.now += 550 * time.Millisecond
+		s.apply()
+		instant := held + inspect().Level
+		if most := 1000 + inspect().SlackTokens; instant > most || instant <= 2000 {
+			t.Errorf("%d can be spent at once, and %d may", instant, most)
+		}
+	})
+}
