@@ -34,7 +34,8 @@ func TestG7NoEscrowChangesNothing(t *testing.T) {
 				before := m.Hash()
 				r := apply(m, op).GetEscrow()
 				seen[fmt.Sprint(r.GetOutcome(), r.GetRepeated())]++
-				if given := r.GetOutcome() == logv1.EscrowResult_OUTCOME_GRANTED && !r.GetRepeated(); given == (m.Hash() == before) {
+				given := r.GetOutcome() == logv1.EscrowResult_OUTCOME_GRANTED && !r.GetRepeated()
+				if given == (m.Hash() == before) {
 					t.Fatalf("seed=%d %v was answered %v, and the hash was %016x, is %016x", seed, op, r, before, m.Hash())
 				}
 			}

@@ -371,39 +371,3 @@ func (w *model) take(n int64) {
 		w.Fatalf("G1: %v at %v", w.level, w.now)
 	}
 }
-
-// x is how much may be out under a limit.
-func x(limit *logv1.Limit) int64 {
-	d := limit.GetDimensions()[0]
-	return d.GetAmount() * limit.GetEscrow() / d.GetInterval()
-}
-
-// bounds checks what is out (T40), and how many records there are (G10).
-func (w *model) bounds(in *fsm.Inspection) {
-	w.Helper()
-	out, records := int64(0), 0
-	for _, b := range w.books {
-		if !b.gone && w.now < b.until {
-			out += b.amount
-			records++
-		}
-	}
-	if w.now >= w.mostUntil {
-		w.most = 0
-	}
-	w.most = max(w.most, x(w.limit))
-	if out > w.most {
-		w.Fatalf("T40: %d are out at %v, at most %d", out, w.now, w.most)
-	}
-	seen, held := int64(0), 0
-	for _, o := range in.Escrow {
-		seen += o.Tokens
-		held += o.Records
-		if o.Records > 8 {
-			w.Fatalf("G10: %+v", o)
-		}
-	}
-	if seen != out || held != records || w.m.Counts().Escrows != held {
-		w.Fatalf("%d tokens in %d records, want %d in %d of %d", seen, held, out, records, w.m.Counts().Escrows)
-	}
-}

@@ -92,7 +92,8 @@ func TestLoadEscrowBelievesNothing(t *testing.T) {
 		}
 	}
 	for name, a := range map[string]record.Asker{
-		"no node": {Boot: 1, Highest: 1}, "no sequence": {Node: "n"}, "from the future": {Node: "n", Highest: 1, At: 61 * second},
+		"no node": {Boot: 1, Highest: 1}, "no sequence": {Node: "n"},
+		"from the future":  {Node: "n", Highest: 1, At: 61 * second},
 		"from before time": {Node: "n", Highest: 1, At: -1},
 	} {
 		if _, err := record.LoadAsker(a.Save(), 60*second); err == nil {
