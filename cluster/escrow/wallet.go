@@ -2,6 +2,7 @@ package escrow
 
 import (
 	"container/heap"
+	"strings"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -251,6 +252,8 @@ func (w *Wallet) holdingLocked(b *book, s *shard, key string) *holding {
 		return nil
 	}
 	w.known.Add(1)
+	// An acquire's texts may hold on to its whole message.
+	key = strings.Clone(key)
 	terms := b.terms.Load()
 	h = &holding{book: b, shard: s, key: key, pots: make([]pot, len(terms.Dimensions)*terms.classes())}
 	if s.keys == nil {
