@@ -140,6 +140,8 @@ func TestImportRulesCatch(t *testing.T) {
 		{"bench", "cluster/batch", "bench/load", true},
 		{"terminal", "cmd/quorlease/top", "charm.land/bubbletea/v2", false},
 		{"terminal", "client", "github.com/charmbracelet/x/ansi", true},
+		{"peers", "bench/compare/redis", "github.com/redis/rueidis", false},
+		{"peers", "client", "github.com/redis/rueidis", true},
 		{"servers", "api/server", "github.com/spf13/cobra", true},
 		{"product", "cluster/batch", "testing", true},
 		{"product", "cluster/clustertest", "testing", false},
