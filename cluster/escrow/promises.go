@@ -1,6 +1,7 @@
 package escrow
 
 import (
+	"strings"
 	"sync"
 	"time"
 
@@ -40,15 +41,26 @@ func (p *Promises) Denied(now time.Duration, denied *logv1.AcquireResult) {
 		}
 		until := now + time.Duration(d.GetRetryAfter()) + graceAfter
 		name := bucketName{d.GetLimit(), d.GetKey(), d.GetDimension()}
-		if _, there := p.until[name]; !there && len(p.until) >= promisesMax && !p.purgeLocked(now) {
-			p.full = max(p.full, until)
-			continue
-		}
-		if p.until == nil {
-			p.until = make(map[bucketName]time.Duration)
-		}
-		p.until[name] = max(p.until[name], until)
+		p.promiseLocked(now, name, until)
 	}
+}
+
+func (p *Promises) promiseLocked(now time.Duration, name bucketName, until time.Duration) {
+	before, there := p.until[name]
+	switch {
+	case there:
+		p.until[name] = max(before, until)
+		return
+	case len(p.until) >= promisesMax && !p.purgeLocked(now):
+		p.full = max(p.full, until)
+		return
+	case p.until == nil:
+		p.until = make(map[bucketName]time.Duration)
+	}
+	// A denial's texts may hold on to the whole message of the acquire.
+	name.limit, name.dimension = strings.Clone(name.limit), strings.Clone(name.dimension)
+	name.key = strings.Clone(name.key)
+	p.until[name] = until
 }
 
 // purgeLocked forgets what is over, and reports whether there is room now.
