@@ -2,8 +2,8 @@ package escrow
 
 import (
 	"container/heap"
-	"strings"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
