@@ -63,6 +63,9 @@ bench: ## The figures of this machine beside a bare gRPC echo; fails where a bou
 compare: build peers ## Beside Redis, ratelimit, Gubernator and etcd, page in .tools; fails where a bound is missed (needs redis-server)
 	./quorlease bench compare --peers $(PEERS) --require redis-memory,redis-always,ratelimit --html $(TOOLS)/compare.html
 
+scale: build ## What nodes add, and what keys, callers and snapshots cost, page in .tools; fails where a bound is missed (root for shares)
+	./quorlease bench scale --html $(TOOLS)/scale.html
+
 peers: $(PEERS)/ratelimit $(PEERS)/gubernator ## The programs of others that Go builds, for compare
 
 failover: ## What 20 leader kills and 3 restarts of everything cost, and that nothing was lost
@@ -153,4 +156,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak grow bench compare peers failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak grow bench compare scale peers failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help

@@ -1,7 +1,6 @@
 package share
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -45,12 +44,12 @@ type Group struct {
 // Open finds out whether groups can be made below mount, and removes what a run that
 // was killed has left there. The error is ErrUnavailable, and says why.
 func Open(mount string) (*Groups, error) {
-	var why []error
+	var why []string
 	for _, name := range append(firsts, "") {
 		g := &Groups{dir: filepath.Join(mount, name), second: name == ""}
 		if _, err := os.Stat(filepath.Join(g.dir, procs)); err != nil {
-			if name == "" {
-				why = append(why, err)
+			if name == "" && len(why) == 0 {
+				why = append(why, err.Error())
 			}
 			continue
 		}
@@ -63,15 +62,15 @@ func Open(mount string) (*Groups, error) {
 		if err == nil {
 			err = one.Bound(Whole)
 		}
-		if closed := g.Close(context.Background()); err == nil {
+		if closed := g.Close(); err == nil {
 			err = closed
 		}
 		if err == nil {
 			return g, nil
 		}
-		why = append(why, err)
+		why = append(why, err.Error())
 	}
-	return nil, fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(why...))
+	return nil, fmt.Errorf("%w: %s", ErrUnavailable, strings.Join(why, "; "))
 }
 
 // procs is the file that lists a group's processes, and takes new ones.
@@ -172,18 +171,18 @@ const (
 )
 
 // Close removes all groups. Their processes must have ended.
-func (g *Groups) Close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, closeWait)
-	defer cancel()
+func (g *Groups) Close() error {
+	late := time.NewTimer(closeWait)
+	defer late.Stop()
 	var errs []error
 	for _, one := range g.made {
-		errs = append(errs, one.remove(ctx))
+		errs = append(errs, one.remove(late.C))
 	}
 	g.made = nil
 	return errors.Join(errs...)
 }
 
-func (one *Group) remove(ctx context.Context) error {
+func (one *Group) remove(late <-chan time.Time) error {
 	for {
 		err := os.Remove(one.dir)
 		if err == nil || errors.Is(err, os.ErrNotExist) {
@@ -191,7 +190,7 @@ func (one *Group) remove(ctx context.Context) error {
 		}
 		select {
 		case <-time.After(closePause):
-		case <-ctx.Done():
+		case <-late:
 			return fmt.Errorf("remove a control group: %w", err)
 		}
 	}

@@ -97,7 +97,7 @@ func TestGroup(t *testing.T) {
 	if used > took*3/10 {
 		t.Errorf("%v of processor time in %v, want a tenth", used, took)
 	}
-	if err := groups.Close(t.Context()); err != nil {
+	if err := groups.Close(); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(one.dir); !errors.Is(err, os.ErrNotExist) {

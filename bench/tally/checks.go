@@ -25,7 +25,8 @@ func (t *Tally) Outside(slack time.Duration, permits bool) (checks []report.Chec
 				longest.Round(time.Microsecond), spending.Slot)))
 	}
 	return append(checks, verdict("G2", "the clients' clock", spending.Outside(slack),
-		fmt.Sprintf("spending in windows of every length, slack %v (the limit's) and a slot of %v", slack, spending.Slot))), nil
+		fmt.Sprintf("spending in windows of every length, slack %v (the limit's) and a slot of %v",
+			slack, spending.Slot))), nil
 }
 
 // Log holds the log of node i, which has stopped, to G1. Where it is complete, every

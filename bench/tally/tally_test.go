@@ -62,7 +62,8 @@ func TestOutside(t *testing.T) {
 	if !strings.Contains(checks[0].Text, "broken at 1 moments") {
 		t.Error(checks[0].Text)
 	}
-	if checks, err := tally.Outside(0, true); err != nil || len(checks) != 1 || checks[0].Guarantee != "G2" || checks[0].OK {
+	checks, err = tally.Outside(0, true)
+	if err != nil || len(checks) != 1 || checks[0].Guarantee != "G2" || checks[0].OK {
 		t.Errorf("permits are only held to G2: %+v, %v", checks, err)
 	}
 }

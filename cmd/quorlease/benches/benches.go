@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/cmd/quorlease/comparing"
 	"github.com/quorlease/quorlease/cmd/quorlease/contend"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/scaling"
 	"github.com/quorlease/quorlease/cmd/quorlease/storms"
 )
 
@@ -38,7 +39,7 @@ type App struct {
 
 // Commands are all of them.
 func Commands(a *App) []*cobra.Command {
-	return []*cobra.Command{contention(a), storm(a), compare(a), echoServer(a)}
+	return []*cobra.Command{contention(a), storm(a), compare(a), scale(a), echoServer(a)}
 }
 
 // measure is one that measures, says what it came to, and then what did not hold.
@@ -110,6 +111,30 @@ func compare(a *App) *cobra.Command {
 		Short:   "Beside Redis, envoyproxy/ratelimit, Gubernator and etcd",
 		Long:    comparing.Long,
 		Example: comparing.Example,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.CheckFormat(); err != nil {
+				return err
+			}
+			o.Timeout, o.Version, o.Progress = a.Timeout(), a.Version, a.Stderr
+			if err := o.Complete(c.Flags().Changed); err != nil {
+				return err
+			}
+			a.Tune()
+			return run(c.Context(), a, o)
+		},
+	}
+	o.Define(cmd.Flags())
+	return cmd
+}
+
+func scale(a *App) *cobra.Command {
+	o := &scaling.Options{}
+	cmd := &cobra.Command{
+		Use:     "scale",
+		Short:   "By nodes, active buckets, callers and the size of snapshots",
+		Long:    scaling.Long,
+		Example: scaling.Example,
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.CheckFormat(); err != nil {

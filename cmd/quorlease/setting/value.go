@@ -45,7 +45,7 @@ func problem(f *pflag.Flag, value string, reason error) string {
 		numbers = fmt.Sprintf("0 to %d", uint32(math.MaxUint32))
 	case "uint64":
 		numbers = fmt.Sprintf("0 to %d", uint64(math.MaxUint64))
-	case "int", "int64":
+	case "int", "int64", "intSlice":
 		numbers = fmt.Sprintf("%d to %d", int64(math.MinInt64), int64(math.MaxInt64))
 	case "bool":
 		return fmt.Sprintf("%q: neither true nor false", value)
@@ -56,6 +56,9 @@ func problem(f *pflag.Flag, value string, reason error) string {
 	}
 	if known := f.Annotations[rangeKey]; len(known) > 0 {
 		numbers = known[0]
+	}
+	if f.Value.Type() == "intSlice" {
+		return fmt.Sprintf("%q: not whole numbers from %s with commas between", value, numbers)
 	}
 	return fmt.Sprintf("%q: not a whole number from %s", value, numbers)
 }
