@@ -19,6 +19,8 @@ const (
 	every  = time.Second
 	soon   = 250 * time.Millisecond
 	atOnce = 10 * time.Millisecond
+	// soonMost is how often in a row it refreshes soon.
+	soonMost = 20
 	// within bounds one refresh.
 	within = time.Second
 	// heldMax is how many limits one refresh has: the protocol's bound.
@@ -34,7 +36,9 @@ type Refresher struct {
 	clock   *clock.Clock
 	began   time.Time
 	// slept is for how long the machine was suspended, as far as it was noticed.
-	slept  time.Duration
+	slept time.Duration
+	// vain is how often in a row nothing was promised of some limit.
+	vain   int
 	learnt chan struct{}
 }
 
@@ -85,7 +89,7 @@ func (r *Refresher) wake() {
 
 // once refreshes, and returns after how long to do so again.
 func (r *Refresher) once(ctx context.Context) time.Duration {
-	wait := every
+	wait, vain := every, false
 	held := r.machine.Held()
 	for len(held) > 0 {
 		n := min(len(held), heldMax)
@@ -100,10 +104,16 @@ func (r *Refresher) once(ctx context.Context) time.Duration {
 			wait = min(wait, atOnce)
 		}
 		for _, p := range promises {
-			if p.Version == 0 {
-				wait = min(wait, soon)
-			}
+			vain = vain || p.Version == 0
 		}
+	}
+	if !vain {
+		r.vain = 0
+		return wait
+	}
+	// A limit that is not shared any more has nothing to wait for.
+	if r.vain++; r.vain <= soonMost {
+		wait = min(wait, soon)
 	}
 	return wait
 }
