@@ -76,6 +76,9 @@ type Config struct {
 	// closed.
 	OnLoss string
 
+	// Exact: the limit gives no escrow, so that every grant is an entry's.
+	Exact bool
+
 	// LimitRate tokens a second and LimitBurst tokens are what each key has.
 	LimitRate, LimitBurst int64
 

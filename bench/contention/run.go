@@ -155,7 +155,7 @@ func (r *run) configureAt(ctx context.Context, address string) error {
 	burst, open, keys := r.config.LimitBurst, max(1, r.config.LimitRate), int64(r.config.Keys)
 	return bench.ApplyLimit(ctx, address, &quorleasev1.Limit{
 		Name: limitName, Per: []string{"key"}, MaxKeys: &keys, Lease: durationpb.New(limitLease),
-		OnQuorumLoss: onLoss[r.config.OnLoss],
+		OnQuorumLoss: onLoss[r.config.OnLoss], Exact: r.config.Exact,
 		Dimensions: []*quorleasev1.Dimension{{
 			Name: dimension, Burst: &burst, MaxOpen: &open,
 			Rate: &quorleasev1.Rate{Amount: r.config.LimitRate, Interval: durationpb.New(time.Second)},
@@ -203,7 +203,7 @@ func (r *run) settings() {
 	c := r.config
 	r.result.Settings = report.Settings{
 		Path: string(c.Path), Callers: c.Callers, Keys: c.Keys, Distribution: string(c.Distribution),
-		Loop: "closed", OnLoss: c.OnLoss, LimitRate: c.LimitRate, LimitBurst: c.LimitBurst,
+		Loop: "closed", OnLoss: c.OnLoss, Exact: c.Exact, LimitRate: c.LimitRate, LimitBurst: c.LimitBurst,
 		Rounds: c.Rounds, WarmupMS: ms(c.Warmup), LengthMS: ms(c.Length),
 		Processor: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}

@@ -85,7 +85,7 @@ func byPath(path contention.Path, name string, ratio, p99 float64) part {
 		config := contention.Default()
 		config.Binary, config.Dir, config.Progress = p.binary, dir, p.log
 		config.Path, config.Callers, config.Distribution = path, figureCallers, stat.Uniform
-		config.LimitRate, config.LimitBurst = figureRate, figureBurst
+		config.LimitRate, config.LimitBurst, config.Exact = figureRate, figureBurst, true
 		config.Rounds, config.Warmup, config.Length = o.rounds, time.Second, o.length
 		if o.verbose {
 			config.NodeLog = p.log

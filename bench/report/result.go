@@ -38,8 +38,10 @@ type Settings struct {
 	OfferedRate  float64 `json:"offered_per_second"`
 	Arrivals     string  `json:"arrivals"`
 	OnLoss       string  `json:"on_quorum_loss"`
-	LimitRate    int64   `json:"limit_per_second"`
-	LimitBurst   int64   `json:"limit_burst"`
+	// Exact: the limit gives no escrow.
+	Exact      bool  `json:"exact"`
+	LimitRate  int64 `json:"limit_per_second"`
+	LimitBurst int64 `json:"limit_burst"`
 	// SlackMS is the limit's slack (G2) in milliseconds.
 	SlackMS  float64 `json:"slack_ms"`
 	Rounds   int     `json:"rounds"`

@@ -91,8 +91,12 @@ func (r *Result) heading() string {
 
 // limits is what each key has.
 func (r *Result) limits() string {
-	return fmt.Sprintf("each key has %d tokens/s and a burst of %d; slack %s s", r.Settings.LimitRate,
-		r.Settings.LimitBurst, number(r.Settings.SlackMS/1000))
+	exact := ""
+	if r.Settings.Exact {
+		exact = ", exact"
+	}
+	return fmt.Sprintf("each key has %d tokens/s and a burst of %d%s; slack %s s", r.Settings.LimitRate,
+		r.Settings.LimitBurst, exact, number(r.Settings.SlackMS/1000))
 }
 
 // Text writes the result for people.

@@ -74,6 +74,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.Float64Var(&c.Rate, "rate", 0,
 		"open loop of this `many` calls a second, with latencies from the intended start; 0: closed, each asks again at once")
 	flags.StringVar(&o.arrivals, "arrivals", string(c.Arrivals), "starts of an open loop, by `name`: poisson, even")
+	flags.BoolVar(&c.Exact, "exact", c.Exact, "nodes hold nothing in escrow: every grant is a log entry's")
 	flags.Int64Var(&c.LimitRate, "limit-rate", c.LimitRate, "`tokens` a second that each key has")
 	flags.Int64Var(&c.LimitBurst, "limit-burst", c.LimitBurst, "burst of each key in `tokens`")
 	flags.IntVar(&c.Rounds, "rounds", c.Rounds, "how `many` rounds, each of both sides; with a fault there is one")
