@@ -6,6 +6,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/away"
 	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/bench/sim/stage"
 	"github.com/quorlease/quorlease/bench/sim/trap"
@@ -20,7 +21,7 @@ type client struct {
 	// think is the longest pause between two requests.
 	think    time.Duration
 	serial   int
-	fallback *fallback
+	fallback *away.Client
 }
 
 // clock is what the client measures lives with.
@@ -35,7 +36,7 @@ func (c *client) clock() time.Duration {
 // shared while nobody answers.
 func (c *client) start() {
 	c.world.stage.At(c.host, c.world.stage.Between(0, c.think), c.act)
-	c.world.stage.At(c.host, c.world.stage.Between(0, c.think), c.fallback.act)
+	c.world.stage.At(c.host, c.world.stage.Between(0, c.think), c.fallback.Act)
 }
 
 func (c *client) act() {
@@ -45,7 +46,7 @@ func (c *client) act() {
 	}
 	switch c.world.stage.Rand.IntN(14) {
 	case 0, 1, 2:
-		c.untracked()
+		c.untracked("", rules.Charges(rules.Rate, "", "requests", c.world.stage.Amount(1, 6)))
 	case 3, 4, 5:
 		c.tracked(rules.Rate, rules.Charges(rules.Rate, "", "requests", c.world.stage.Amount(1, 6)))
 	case 6, 7:
@@ -106,11 +107,8 @@ func (c *client) persist(op *logv1.Operation, tries int, done func(reply)) {
 	})
 }
 
-func (c *client) untracked() {
-	op := &logv1.Acquire{
-		LeaseId: c.nextID("u"), Client: c.name,
-		Charges: rules.Charges(rules.Rate, "", "requests", c.world.stage.Amount(1, 6)),
-	}
+func (c *client) untracked(class string, want []*logv1.Charge) {
+	op := &logv1.Acquire{LeaseId: c.nextID("u"), Client: c.name, Class: class, Charges: want}
 	sent := c.clock()
 	c.call(rules.Acquire(op), time.Second, func(r reply) {
 		if r.result.GetAcquire().GetGranted() {
@@ -126,7 +124,7 @@ func (c *client) untracked() {
 func (c *client) tracked(limit string, want []*logv1.Charge) {
 	op := &logv1.Acquire{LeaseId: c.nextID("t"), Client: c.name, Track: true, Charges: want}
 	switch limit {
-	case rules.Pair:
+	case rules.Pair, rules.Pool:
 		op.Class = []string{"live", "batch"}[c.world.stage.Rand.IntN(2)]
 	case rules.Mixed:
 		op.Class = []string{"live", "batch", "spot"}[c.world.stage.Rand.IntN(3)]

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"time"
-
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/replica"
 	"github.com/quorlease/quorlease/bench/sim/trap"
@@ -75,33 +73,11 @@ func (n *node) respond(c *call, r *logv1.Result, until int64) {
 
 // fromMemory answers what concerns a tracked lease (T22).
 func (n *node) fromMemory(c *call) bool {
-	if acquire := c.op.GetAcquire(); acquire != nil {
-		known := n.memory[string(acquire.GetLeaseId())]
-		if !acquire.GetTrack() || known == nil {
-			return false
-		}
-		n.respond(c, &logv1.Result{Kind: &logv1.Result_Acquire{Acquire: known}}, int64(n.replica.Now())+known.GetTtl())
-		return true
+	answer, until := n.replica.Recall(n.memory, c.op)
+	if answer != nil {
+		n.respond(c, answer, until)
 	}
-	for _, one := range []struct {
-		id    []byte
-		state logv1.LeaseState
-	}{
-		{c.op.GetSettle().GetLeaseId(), logv1.LeaseState_LEASE_STATE_SETTLED},
-		{c.op.GetRelease().GetLeaseId(), logv1.LeaseState_LEASE_STATE_RELEASED},
-		{c.op.GetRenew().GetLeaseId(), logv1.LeaseState_LEASE_STATE_OPEN},
-	} {
-		switch {
-		case one.id == nil:
-			continue
-		case n.memory[string(one.id)] == nil:
-			n.respond(c, replica.UnknownLease(one.id), 0)
-		default:
-			n.respond(c, replica.LeaseAnswer(one.state, int64(time.Second)), 0)
-		}
-		return true
-	}
-	return false
+	return answer != nil
 }
 
 // fromView answers releases and renewals by what this node has applied, and

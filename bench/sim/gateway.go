@@ -20,6 +20,9 @@ func (w *World) told() []told {
 	if len(w.holders) > 0 {
 		all = append(all, told{rules.Gate, ""})
 	}
+	if w.pool != nil {
+		all = append(all, told{rules.Pool, w.pool.key})
+	}
 	return all
 }
 
@@ -65,17 +68,11 @@ func (g *gateway) signal() *logv1.Signal {
 	w, s := g.client.world, g.client.world.stage
 	all := w.told()
 	about := all[s.Rand.IntN(len(all))]
-	signal := &logv1.Signal{Limit: about.limit, Key: about.key, Kind: logv1.Signal_Kind(1 + s.Rand.IntN(5))}
-	if signal.GetKind() != logv1.Signal_KIND_OBSERVED && s.Chance(2) {
-		signal.Wait = int64(s.Between(0, 2*time.Second))
+	dimension := "requests"
+	if about.limit == rules.Gate {
+		dimension = "slots"
 	}
-	if signal.GetKind() == logv1.Signal_KIND_OBSERVED || s.Chance(3) {
-		dimension := "requests"
-		if about.limit == rules.Gate {
-			dimension = "slots"
-		}
-		signal.Observed = []*logv1.Observed{{Dimension: dimension, Remaining: s.Amount(0, 10)}}
-	}
+	signal := rules.Signal(s, about.limit, about.key, dimension)
 	if signal.GetKind() == logv1.Signal_KIND_SPEND_CAP {
 		w.stage.At(nil, s.Between(time.Second, 4*time.Second), func() { w.clear(about) })
 	}

@@ -125,5 +125,10 @@ func (h *holding) renew() {
 	}
 	h.client.world.stats.Renewed++
 	op := &logv1.Renew{LeaseId: h.op.GetLeaseId(), Ttl: int64(5 * time.Second), Sequence: 1}
-	h.client.persist(&logv1.Operation{Kind: &logv1.Operation_Renew{Renew: op}}, 4, func(reply) {})
+	h.client.persist(&logv1.Operation{Kind: &logv1.Operation_Renew{Renew: op}}, 4, func(r reply) {
+		if h.client.world.trap == trap.Prolonged && r.result.GetLease() != nil {
+			h.end = h.client.clock() + time.Duration(op.GetTtl())
+			h.plan(time.Duration(op.GetTtl()))
+		}
+	})
 }

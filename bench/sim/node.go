@@ -4,6 +4,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/escrow"
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/replica"
@@ -40,7 +41,11 @@ type node struct {
 	replica *replica.Replica
 	clock   *clock.Clock
 	budgets *budgets
-	life    int
+	grants  *escrow.Desk
+	// granting: it looks at a call, and before are what goes on before that.
+	granting bool
+	before   []*call
+	life     int
 	// serving is the term in which it leads, its barrier applied; 0: it doesn't.
 	serving uint64
 	// door and room are the real ones; queue is what is proposed next.
@@ -61,6 +66,8 @@ type node struct {
 	stamped time.Duration
 	// led is when it last knew of a leader.
 	led time.Duration
+	// began is the index of the snapshot that it began with.
+	began uint64
 	// anchored is when the clock was last anchored, in real time.
 	anchored time.Duration
 	// lastWall is the wall clock in the last entry (T1), memory the tracked
@@ -80,6 +87,8 @@ type call struct {
 	maxWait time.Duration
 	// attempt is how many retries of the work there were before.
 	attempt uint32
+	// once: it goes over a stream, on which nothing comes twice.
+	once bool
 }
 
 // reply is what a node says.
@@ -118,6 +127,7 @@ func (n *node) start() {
 	n.memory = make(map[string]*logv1.AcquireResult)
 	n.clock = clock.New(n.elapsed)
 	n.budgets = newBudgets(n)
+	n.grants = n.newGrants()
 	n.member.Start()
 	n.world.stage.At(n.host, lookEvery, n.look)
 }
@@ -142,23 +152,8 @@ func (n *node) take(c *call) {
 	if n.intercept(c) || n.again(c) {
 		return
 	}
-	if c = n.budgets.decide(c); c == nil {
-		return
-	}
-	leader := n.member.LeaderID()
-	switch {
-	case n.serving != 0:
-		n.admit(c)
-	case leader >= 0 && leader != n.id && c.hops < 2:
-		next := *c
-		next.hops++
-		to := n.world.nodes[leader]
-		if c.maxWait > 0 {
-			n.sent[c] = &forwarded{to, &next}
-		}
-		n.world.network.Send(n.host, to.host, func() { to.take(&next) })
-	default:
-		n.reply(c, reply{noQuorum: n.host.Boot()-n.led > electionMost})
+	if c = n.budgets.decide(c); c != nil {
+		n.route(n.granted(c)...)
 	}
 }
 
@@ -181,8 +176,10 @@ func (n *node) pump() {
 		return true
 	})
 	n.queue = n.queue[taken:]
-	if len(items) > 0 {
+	if items = n.grants.Without(items); len(items) > 0 {
 		n.propose(items)
+	} else {
+		n.pump()
 	}
 }
 
@@ -196,6 +193,7 @@ func (n *node) arrival(c *call) judge.Arrival {
 func (n *node) propose(items []*door.Item) {
 	f := &flight{items: items, stamp: &judge.Stamp{
 		Stamp: n.estimate(), Real: n.world.stage.Real(), Term: n.member.Term(), Node: n.id, Process: n.life,
+		Applied: n.replica.Index(), Restored: n.began,
 	}}
 	entry := &logv1.Entry{Stamp: int64(f.stamp.Stamp), Wall: n.wall(), Term: f.stamp.Term}
 	for _, it := range items {
@@ -306,6 +304,7 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 	}
 	n.anchor(bucket.Instant(entry.GetStamp()))
 	n.budgets.applied(entry)
+	n.grants.Applied(entry, results)
 	n.seen(results)
 	if n.flight == nil || n.flight.entry != e {
 		n.serve()
@@ -331,7 +330,7 @@ func (n *node) Snapshot() any {
 // Restore implements quorum.Machine.
 func (n *node) Restore(snapshot any) {
 	if snapshot == nil {
-		n.replica = replica.New(n.world.trap)
+		n.replica, n.began = replica.New(n.world.trap), 0
 		n.anchored = n.world.stage.Real()
 		return
 	}
@@ -341,7 +340,9 @@ func (n *node) Restore(snapshot any) {
 		return
 	}
 	n.replica = r
+	n.began = r.Index()
 	n.budgets.desk.Restored(r.Machine)
+	n.grants.Restored()
 	n.world.judge.Hash(n.host.Name, r.Index(), r.Hash())
 	if n.world.trap == trap.SnapshotWithoutTime {
 		n.anchor(0)

@@ -64,7 +64,7 @@ func (n *node) newRoom() {
 		},
 		Reroute:    func(it *door.Item) { n.door.Answer(it, nil, outcome.ErrNotLeader) },
 		Leaderless: func() error { return outcome.ErrNoLeader },
-		Denied:     func(*logv1.AcquireResult) {},
+		Denied:     func(r *logv1.AcquireResult) { n.grants.Denied(r) },
 		Elapsed:    n.host.Boot,
 		FlightMax:  flightMost,
 		Bounds:     queue.Config{Max: openMost},
@@ -155,4 +155,42 @@ func (n *node) seen(results []*logv1.Result) {
 		n.room.Configure(limits)
 	}
 	n.room.Applied(results, n.replica.Effects)
+}
+
+// route hands calls to the leader, in their order.
+func (n *node) route(calls ...*call) {
+	leader := n.member.LeaderID()
+	if leader >= 0 && leader != n.id && n.serving == 0 && len(calls) > 0 && calls[0].hops < 2 {
+		n.forward(n.world.nodes[leader], calls)
+		return
+	}
+	for _, c := range calls {
+		if n.serving != 0 {
+			n.admit(c)
+		} else {
+			n.reply(c, reply{noQuorum: n.host.Boot()-n.led > electionMost})
+		}
+	}
+}
+
+// forward sends calls on in one message.
+func (n *node) forward(to *node, calls []*call) {
+	on := make([]call, len(calls))
+	for i, c := range calls {
+		on[i] = *c
+		on[i].hops++
+		if c.maxWait > 0 {
+			n.sent[c] = &forwarded{to, &on[i]}
+		}
+	}
+	arrived := false
+	n.world.network.Send(n.host, to.host, func() {
+		if arrived && on[0].once {
+			return
+		}
+		arrived = true
+		for i := range on {
+			to.take(&on[i])
+		}
+	})
 }

@@ -14,12 +14,12 @@ package sim
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/rules"
+	"github.com/quorlease/quorlease/bench/sim/tally"
 	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
@@ -29,27 +29,10 @@ type Options struct {
 	Trap trap.Kind
 }
 
-// Stats count what happened in a run. A run in which little happens shows little.
-type Stats struct {
-	Entries, Operations, Requests, Repeats                      int
-	Granted, Denied, Abandoned, Settled, Renewed                int
-	Elections, Installs, Snapshots, Crashes, Restarts           int
-	Suspensions, Cuts, Losses, Stalled, Stale, Incidents, Local int
-	Waited, Slots, HungUp, Resumed, Signals, Paused             int
-}
-
-// Add adds what happened in another run.
-func (s *Stats) Add(o *Stats) {
-	sum := reflect.ValueOf(s).Elem()
-	for i := range sum.NumField() {
-		sum.Field(i).SetInt(sum.Field(i).Int() + reflect.ValueOf(o).Elem().Field(i).Int())
-	}
-}
-
 // Outcome is how a run went.
 type Outcome struct {
 	Options
-	Stats Stats
+	Stats tally.Stats
 	// Broken is nil where all that is promised held.
 	Broken *judge.Violation
 	// At is the real time at the end.
@@ -130,7 +113,7 @@ func (w *World) settled() {
 		}
 	}
 	for _, c := range w.clients {
-		if c.fallback.machine.Away() {
+		if c.fallback.Away() {
 			w.judge.Complain("liveness", "%s decides by itself %v after the faults", c.name, quietFor)
 		}
 	}
@@ -146,7 +129,7 @@ func (w *World) settled() {
 		}
 		keys := []string{""}
 		if l.GetKeyed() {
-			keys = []string{"k0", "k1", "k2", "never seen"}
+			keys = []string{"k0", "k1", "k2", "never seen", "hot"}
 		}
 		for _, key := range keys {
 			w.witness.Paid(l, key)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/quorlease/quorlease/bench/sim"
+	"github.com/quorlease/quorlease/bench/sim/tally"
 	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
@@ -62,7 +63,7 @@ func TestSeeds(t *testing.T) {
 // show less.
 func checkBusy(t *testing.T, outcomes []*sim.Outcome) {
 	t.Helper()
-	var all sim.Stats
+	var all tally.Stats
 	for seed, o := range outcomes {
 		if o.Stats.Operations < 500 {
 			t.Errorf("seed %d: %d operations, want at least 500", seed, o.Stats.Operations)
@@ -76,6 +77,8 @@ func checkBusy(t *testing.T, outcomes []*sim.Outcome) {
 		"stalled batches": all.Stalled, "incidents": all.Incidents, "tokens admitted locally": all.Local,
 		"grants after a wait": all.Waited, "grants of slots": all.Slots, "connections that broke": all.HungUp,
 		"sessions that came back": all.Resumed, "signals of providers": all.Signals, "denials by a pause": all.Paused,
+		"grants from escrow": all.Escrowed, "escrow given": all.Lent, "escrow given back": all.Returned,
+		"leases paid with escrow": all.Paid, "acquires behind a return": all.Vacated,
 	} {
 		if count < len(outcomes)/4 {
 			t.Errorf("%d %s in %d runs", count, what, len(outcomes))
@@ -110,6 +113,7 @@ func TestTraps(t *testing.T) {
 		"T5_a_node's_clock_sleeps":                trap.NodeSleeps,
 		"T5_a_holder's_clock_sleeps":              trap.HolderSleeps,
 		"T6_one_clock_is_a_year_ahead":            trap.OwnWall,
+		"T12_a_renewed_lease_is_spent_for_longer": trap.Prolonged,
 		"T22_leases_in_the_leader's_memory":       trap.LeaseInMemory,
 		"T23_no_tombstone":                        trap.NoTombstone,
 		"T28_answered_by_one_node's_view":         trap.OwnView,

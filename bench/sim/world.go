@@ -12,6 +12,7 @@ import (
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/bench/sim/stage"
+	"github.com/quorlease/quorlease/bench/sim/tally"
 	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/bench/sim/witness"
 	"github.com/quorlease/quorlease/cluster/calendar"
@@ -37,11 +38,12 @@ type World struct {
 	greedy   *greedy
 	holders  []*holder
 	gateways []*gateway
+	pool     *pool
 	judge    *judge.Judge
 	witness  *witness.Witness
 	cutter   *witness.Cutter
 	limits   []*logv1.Limit
-	stats    Stats
+	stats    tally.Stats
 
 	// stalls: handing a batch to the log takes long now and then.
 	stalls bool
@@ -95,6 +97,7 @@ func newWorld(seed uint64, kind trap.Kind) *World {
 		w.judge.Budget(rules.BudgetWindow, headroom, len(w.nodes))
 	}
 	w.addOthers()
+	w.addPool(seed)
 	w.judge.Watch(w.limit(rules.Rate), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(rules.Pair), fmt.Sprint("k", i))
@@ -176,6 +179,9 @@ func (w *World) begin() {
 	for _, g := range w.gateways {
 		g.start()
 	}
+	if w.pool != nil {
+		w.pool.start()
+	}
 	w.configure()
 }
 
@@ -207,8 +213,8 @@ func (w *World) applied(c *judge.Committed) {
 	if c.Stamp.Term != c.Term {
 		w.stats.Stale++
 	}
-	w.stage.Trace("%v", (*brief)(c))
-	w.count(c)
+	w.stage.Trace("%v", c)
+	w.stats.See(c.Entry, c.Results)
 	w.judge.Commit(c)
 	w.witness.See(c)
 	if wall := time.Duration(w.witness.Replica.Wall()); wall > w.stage.Real()+wallMost {
@@ -218,34 +224,4 @@ func (w *World) applied(c *judge.Committed) {
 	if w.storm != nil {
 		w.counted(w.witness.Replica)
 	}
-}
-
-// count counts what tests want to have happened.
-func (w *World) count(c *judge.Committed) {
-	for i, op := range c.Entry.GetOperations() {
-		answer := c.Results[i].GetAcquire()
-		if answer.GetGranted() && op.GetAcquire().GetHeld() > 0 {
-			w.stats.Waited++
-		}
-		for _, d := range answer.GetDenials() {
-			if d.GetReason() == logv1.Reason_REASON_PAUSED || d.GetReason() == logv1.Reason_REASON_BLOCKED {
-				w.stats.Paused++
-			}
-		}
-	}
-}
-
-// brief shows an entry in a few lines.
-type brief judge.Committed
-
-func (b *brief) String() string {
-	text := fmt.Sprintf("entry %d of term %d by n%d, stamp %v, now %v: ", b.Index, b.Term, b.Stamp.Node,
-		time.Duration(b.Stamp.Stamp), time.Duration(b.Now))
-	if len(b.Results) == 0 {
-		return text + "tick"
-	}
-	for i, op := range b.Entry.GetOperations() {
-		text += fmt.Sprintf("\n%16s%v -> %v", "", op, b.Results[i])
-	}
-	return text
 }

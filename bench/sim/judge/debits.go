@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -48,15 +49,22 @@ func (d *debits) take(op *logv1.Operation, result *logv1.Result) {
 		}
 	case *logv1.Result_Acquire:
 		if kind.Acquire.GetGranted() && !kind.Acquire.GetRepeated() {
-			for _, c := range kind.Acquire.GetCharges() {
-				d.grant(op, place{c.GetLimit(), c.GetKey(), c.GetDimension()}, c.GetAmount())
-			}
+			d.acquire(op, kind.Acquire)
 		}
 	case *logv1.Result_Lease:
 		if !kind.Lease.GetRepeated() && kind.Lease.GetState() != logv1.LeaseState_LEASE_STATE_OPEN {
 			for _, s := range kind.Lease.GetSettlements() {
 				d.bucket(place{s.GetLimit(), s.GetKey(), s.GetDimension()}).net -= s.GetRefunded() * units
 			}
+		}
+	}
+}
+
+// acquire takes a grant. What escrow paid for was taken when a node was given it.
+func (d *debits) acquire(op *logv1.Operation, granted *logv1.AcquireResult) {
+	for i, c := range granted.GetCharges() {
+		if !slices.Contains(granted.GetPaid(), uint32(i)) {
+			d.grant(op, place{c.GetLimit(), c.GetKey(), c.GetDimension()}, c.GetAmount())
 		}
 	}
 }

@@ -41,6 +41,7 @@ type Judge struct {
 	patient    bool
 	slots      slots
 	pauses     pauses
+	escrows    escrows
 
 	hashes map[uint64]uint64
 }
@@ -64,6 +65,7 @@ func New() *Judge {
 		judge: j, most: make(map[string]int64), leases: make(map[string]*slotLease), open: make(map[string]*slotLease),
 		sessions: make(map[string]*slotSession),
 	}
+	j.escrows = escrows{judge: j}
 	j.pauses = pauses{judge: j, keys: make(map[place]*closing)}
 	j.budget = budget{judge: j, open: make(map[string]decided)}
 	j.guarantees = guarantees{judge: j, buckets: make(map[place]*guarantee), leases: make(map[string][]taken)}
@@ -104,6 +106,8 @@ type Stamp struct {
 	Term    uint64
 	Node    int
 	Process int
+	// Applied is how far that node had applied the log, Restored where it began to.
+	Applied, Restored uint64
 }
 
 // Committed is one committed entry, seen once, in the order of the log.
@@ -118,6 +122,19 @@ type Committed struct {
 	Results []*logv1.Result
 }
 
+// String shows an entry in a few lines.
+func (c *Committed) String() string {
+	text := fmt.Sprintf("entry %d of term %d by n%d, stamp %v, now %v: ", c.Index, c.Term, c.Stamp.Node,
+		time.Duration(c.Stamp.Stamp), time.Duration(c.Now))
+	if len(c.Results) == 0 {
+		return text + "tick"
+	}
+	for i, op := range c.Entry.GetOperations() {
+		text += fmt.Sprintf("\n%16s%v -> %v", "", op, c.Results[i])
+	}
+	return text
+}
+
 // Commit takes an entry.
 func (j *Judge) Commit(c *Committed) {
 	j.clock.committed(c)
@@ -129,6 +146,7 @@ func (j *Judge) Commit(c *Committed) {
 		j.guarantees.take(int64(c.Now), op, result)
 		j.slots.take(int64(c.Now), op, result)
 		j.pauses.take(int64(c.Now), op, result)
+		j.escrows.take(c, op, result)
 		j.queue.take(c, op, result)
 		j.ledger.committed(c, op, result)
 		if report := op.GetReportAdmitted(); report != nil {

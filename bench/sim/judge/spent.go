@@ -54,7 +54,7 @@ const shareSlack = 3 * time.Second
 // none.
 func (j *Judge) Watch(limit *logv1.Limit, key string) {
 	for _, d := range limit.GetDimensions() {
-		slack := limit.GetLease() + units*d.GetMaxOpen()/d.GetAmount() + 1
+		slack := limit.GetEscrow() + limit.GetLease() + units*d.GetMaxOpen()/d.GetAmount() + 1
 		if limit.GetOnQuorumLoss() == logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE {
 			slack += int64(shareSlack)
 		}

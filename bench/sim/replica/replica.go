@@ -114,6 +114,38 @@ func LeaseAnswer(state logv1.LeaseState, ttl int64) *logv1.Result {
 	return &logv1.Result{Kind: &logv1.Result_Lease{Lease: &logv1.LeaseResult{State: state, Ttl: ttl}}}
 }
 
+// Recall answers what concerns a tracked lease from a memory of what was granted, nil where
+// it can't (T22). until is when a granted lease ends.
+func (r *Replica) Recall(
+	memory map[string]*logv1.AcquireResult, op *logv1.Operation,
+) (answer *logv1.Result, until int64) {
+	if acquire := op.GetAcquire(); acquire != nil {
+		known := memory[string(acquire.GetLeaseId())]
+		if !acquire.GetTrack() || known == nil {
+			return nil, 0
+		}
+		return &logv1.Result{Kind: &logv1.Result_Acquire{Acquire: known}}, int64(r.Now()) + known.GetTtl()
+	}
+	for _, one := range []struct {
+		id    []byte
+		state logv1.LeaseState
+	}{
+		{op.GetSettle().GetLeaseId(), logv1.LeaseState_LEASE_STATE_SETTLED},
+		{op.GetRelease().GetLeaseId(), logv1.LeaseState_LEASE_STATE_RELEASED},
+		{op.GetRenew().GetLeaseId(), logv1.LeaseState_LEASE_STATE_OPEN},
+	} {
+		switch {
+		case one.id == nil:
+			continue
+		case memory[string(one.id)] == nil:
+			return UnknownLease(one.id), 0
+		default:
+			return LeaseAnswer(one.state, int64(time.Second)), 0
+		}
+	}
+	return nil, 0
+}
+
 // step applies an entry with one operation as a trap would have it.
 func (r *Replica) step(index uint64, entry *logv1.Entry) *logv1.Result {
 	op := entry.GetOperations()[0]

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/stage"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
@@ -21,6 +22,7 @@ const (
 	Gate  = "gate"
 	Soft  = "soft"
 	Adapt = "adapt"
+	Pool  = "pool"
 )
 
 // Clients share what is shared in equal parts.
@@ -81,6 +83,20 @@ func New() []*logv1.Limit {
 	}
 }
 
+// NewPool is a limit that is large enough for nodes to hold some of it.
+func NewPool(keyed bool) *logv1.Limit {
+	limit := &logv1.Limit{
+		Name: Pool, Keyed: keyed, Target: 10_000, Lease: int64(time.Second), Escrow: int64(4 * time.Second), MaxKeys: 100,
+		Classes: []*logv1.Class{{Name: "live", Share: 3_000, Burst: 3_000}, {Name: "batch", Share: 2_000, Burst: 2_000}},
+	}
+	for _, name := range []string{"requests", "tokens"} {
+		limit.Dimensions = append(limit.Dimensions, &logv1.Dimension{
+			Name: name, Amount: 120, Interval: int64(time.Second), Burst: 800, MaxOpen: 200,
+		})
+	}
+	return limit
+}
+
 // Charges is one charge.
 func Charges(limit, key, dimension string, amount int64) []*logv1.Charge {
 	return []*logv1.Charge{{Limit: limit, Key: key, Dimension: dimension, Amount: amount}}
@@ -89,6 +105,18 @@ func Charges(limit, key, dimension string, amount int64) []*logv1.Charge {
 // Acquire is an acquire as an operation.
 func Acquire(op *logv1.Acquire) *logv1.Operation {
 	return &logv1.Operation{Kind: &logv1.Operation_Acquire{Acquire: op}}
+}
+
+// Signal is something that a provider may say of a key.
+func Signal(s *stage.Stage, limit, key, dimension string) *logv1.Signal {
+	signal := &logv1.Signal{Limit: limit, Key: key, Kind: logv1.Signal_Kind(1 + s.Rand.IntN(5))}
+	if signal.GetKind() != logv1.Signal_KIND_OBSERVED && s.Chance(2) {
+		signal.Wait = int64(s.Between(0, 2*time.Second))
+	}
+	if signal.GetKind() == logv1.Signal_KIND_OBSERVED || s.Chance(3) {
+		signal.Observed = []*logv1.Observed{{Dimension: dimension, Remaining: s.Amount(0, 10)}}
+	}
+	return signal
 }
 
 // Own is what a class can ever have of a burst: all but the parts of the others.

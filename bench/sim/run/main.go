@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/sim"
+	"github.com/quorlease/quorlease/bench/sim/tally"
 	"github.com/quorlease/quorlease/bench/sim/trap"
 )
 
@@ -117,7 +118,7 @@ func lower(v *atomic.Uint64, n uint64) {
 
 // report says how the seeds before the first broken one went, and that one.
 func (r *runner) report(outcomes []*sim.Outcome, broken uint64, took time.Duration) int {
-	var total sim.Stats
+	var total tally.Stats
 	for _, o := range outcomes[:min(broken, uint64(len(outcomes)))] {
 		total.Add(&o.Stats)
 	}

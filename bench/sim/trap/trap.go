@@ -26,6 +26,8 @@ const (
 	HolderSleeps Kind = "T5-holder"
 	// OwnWall (T6): a leader's own wall clock rolls windows.
 	OwnWall Kind = "T6"
+	// Prolonged (T12): a holder spends a lease as long as it may settle it.
+	Prolonged Kind = "T12"
 	// LeaseInMemory (T22): the leader keeps tracked leases, the log doesn't.
 	LeaseInMemory Kind = "T22"
 	// NoTombstone (T23): a release of an unknown id leaves nothing behind.
@@ -89,6 +91,7 @@ func All() []Seeded {
 		{NodeSleeps, "clock"},
 		{HolderSleeps, "G2"},
 		{OwnWall, "wall"},
+		{Prolonged, "G2"},
 		{LeaseInMemory, "G4"},
 		{NoTombstone, "G4"},
 		{OwnView, "G4"},

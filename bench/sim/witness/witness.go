@@ -30,7 +30,11 @@ func New(j *judge.Judge, kind trap.Kind) *Witness {
 func (v *Witness) See(c *judge.Committed) {
 	r := v.Replica
 	v.sweep(c.Index, &logv1.Entry{Stamp: c.Entry.GetStamp(), Wall: c.Entry.GetWall()})
-	for _, op := range c.Entry.GetOperations() {
+	for i, op := range c.Entry.GetOperations() {
+		if op.GetAskEscrow() != nil && c.Results[i].GetEscrow().GetOutcome() != logv1.EscrowResult_OUTCOME_GRANTED {
+			// It is denied for what stood before it in the entry, and changes nothing.
+			continue
+		}
 		one := &logv1.Entry{Operations: []*logv1.Operation{op}}
 		acquire := op.GetAcquire()
 		if acquire == nil {
@@ -69,7 +73,7 @@ func (v *Witness) sweep(index uint64, entry *logv1.Entry) {
 func (v *Witness) granted(op *logv1.Acquire, peek, answer *logv1.AcquireResult) {
 	in := answer.GetRemaining()
 	for i, charge := range op.GetCharges() {
-		if v.Replica.Limit(charge.GetLimit()).GetUnlimited() {
+		if v.Replica.Limit(charge.GetLimit()).GetUnlimited() || slices.Contains(answer.GetPaid(), uint32(i)) {
 			continue
 		}
 		var had, left int64
