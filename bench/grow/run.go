@@ -55,7 +55,7 @@ const (
 // Args are what every node is started with: snapshots often enough that who joins gets
 // one, and a disk that may be nearly full.
 func Args() []string {
-	return []string{"--snapshot-threshold", "2000", "--trailing-logs", "4000", "--min-free-bytes", "1"}
+	return []string{"--snapshot-threshold", "2000", "--trailing-logs", "10000", "--min-free-bytes", "1"}
 }
 
 // run is a cluster under load.

@@ -18,7 +18,8 @@ type Visitor struct {
 	Snapshot func(state io.Reader) error
 	// Entry gets every entry of operations, in order.
 	Entry func(index, term uint64, data []byte) error
-	// Members gets every configuration, in order among the entries. Nil: nobody does.
+	// Members gets every configuration, in order among the entries, and before the first
+	// of them those that the log still has beside the snapshot. Nil: nobody does.
 	Members func(index, term uint64, members []Member) error
 }
 
@@ -48,7 +49,11 @@ func Read(dir string, visit Visitor) error {
 	if from == 0 {
 		return nil
 	}
-	return guarded(path, func() error { return readEntries(path, from, found.last, visit) })
+	begin := from
+	if visit.Members != nil {
+		begin = found.first
+	}
+	return guarded(path, func() error { return readEntries(path, begin, found.last, visit.since(from)) })
 }
 
 // readSnapshot returns the index of the entry that goes on from the snapshot.
@@ -91,6 +96,18 @@ func readEntries(path string, first, last uint64, visit Visitor) (err error) {
 		}
 	}
 	return nil
+}
+
+// since is the visitor without the entries of operations before from.
+func (v Visitor) since(from uint64) Visitor {
+	all := v.Entry
+	v.Entry = func(index, term uint64, data []byte) error {
+		if index < from {
+			return nil
+		}
+		return all(index, term, data)
+	}
+	return v
 }
 
 // log tells of one entry.
