@@ -147,14 +147,18 @@ func (n *node) look() {
 	n.world.judge.Idle(n.host.Name, n.host.Boot()-n.stamped)
 }
 
-// take is a call that arrives from a client or from another node.
-func (n *node) take(c *call) {
-	if n.intercept(c) || n.again(c) {
-		return
+// take is what arrives in one message from a client or from another node.
+func (n *node) take(calls ...*call) {
+	var on []*call
+	for _, c := range calls {
+		if n.intercept(c) || n.again(c) {
+			continue
+		}
+		if c = n.budgets.decide(c); c != nil {
+			on = append(on, n.granted(c)...)
+		}
 	}
-	if c = n.budgets.decide(c); c != nil {
-		n.route(n.granted(c)...)
-	}
+	n.route(on...)
 }
 
 func (n *node) reply(c *call, r reply) {

@@ -109,9 +109,7 @@ func (n *node) granted(c *call) []*call {
 		}
 		c.answer(r)
 	}
-	if len(calls) > 0 {
-		n.world.stats.Vacated++
-	}
+	n.world.stats.Vacated += len(calls)
 	return append(calls, &on)
 }
 

@@ -175,22 +175,20 @@ func (n *node) route(calls ...*call) {
 
 // forward sends calls on in one message.
 func (n *node) forward(to *node, calls []*call) {
-	on := make([]call, len(calls))
+	on := make([]*call, len(calls))
 	for i, c := range calls {
-		on[i] = *c
-		on[i].hops++
+		next := *c
+		next.hops++
+		on[i] = &next
 		if c.maxWait > 0 {
-			n.sent[c] = &forwarded{to, &on[i]}
+			n.sent[c] = &forwarded{to, &next}
 		}
 	}
 	arrived := false
 	n.world.network.Send(n.host, to.host, func() {
-		if arrived && on[0].once {
-			return
-		}
-		arrived = true
-		for i := range on {
-			to.take(&on[i])
+		if !arrived || !on[0].once {
+			arrived = true
+			to.take(on...)
 		}
 	})
 }

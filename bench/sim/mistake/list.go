@@ -18,7 +18,8 @@ func waits(file, text, with string) overlay.Edit {
 
 // All are the mistakes.
 func All() []Mistake {
-	return slices.Concat(changing(), owing(), guaranteeing(), waitingRoom(), slots(), pauses(), counting(), timing())
+	return slices.Concat(changing(), owing(), guaranteeing(), waitingRoom(), slots(), pauses(), counting(), timing(),
+		lending(), carrying())
 }
 
 // changing is about limits that change.

@@ -7,9 +7,8 @@ func book(file, text, with string) overlay.Edit {
 	return overlay.Edit{File: "fsm/shares/" + file, Text: text, With: with}
 }
 
-// Tested are mistakes that tests notice: about limits that clients share while nobody
-// answers them.
-func Tested() []Checked {
+// sharing is about limits that clients share while nobody answers them.
+func sharing() []Checked {
 	return []Checked{
 		// Who comes is promised an equal part, whatever the others remember.
 		{Mistake{"T33", nil, []overlay.Edit{book("book.go", `	sessions, others := b.Sessions(e.ID.Limit)
