@@ -139,10 +139,12 @@ func (b *Book) weigh(a *asked, node string, most int64) (given, wait int64) {
 		wait, _ := a.after.RetryAfter(shape, a.class, enough)
 		return 0, int64(wait)
 	}
-	room := shape.TokensIn(time.Duration(a.lim.Limit.GetEscrow())) - held.tokens
+	// More than that is never out, so that who asks for more is worth no more.
+	out := shape.TokensIn(time.Duration(a.lim.Limit.GetEscrow()))
+	room := out - held.tokens
 	given = min(most, room, there/givenPart)
 	switch {
-	case given >= max(1, most/worthPart):
+	case given >= max(1, min(most, out)/worthPart):
 		return given, 0
 	case held.tokens > 0 && room < there/givenPart:
 		return 0, b.until(held.first)
