@@ -86,6 +86,12 @@ func (a *attachment) close() {
 	_ = a.conn.Close()
 }
 
+// Connect connects before anybody asks, so that no question has to wait for it.
+func (l *Link) Connect(ctx context.Context) error {
+	_, err := l.attached(ctx)
+	return err
+}
+
 // attached is the connection to use now.
 func (l *Link) attached(ctx context.Context) (*attachment, error) {
 	l.mu.Lock()

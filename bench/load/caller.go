@@ -23,7 +23,7 @@ type caller struct {
 	latencies *stat.Latencies
 }
 
-func (d *drive) newCaller(s Side, index int, start time.Time) (*caller, error) {
+func (d *drive) newCaller(s Side, index int) (*caller, error) {
 	asker, err := s.Asker(index)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (d *drive) newCaller(s Side, index int, start time.Time) (*caller, error) {
 		return nil, err
 	}
 	c := &caller{
-		drive: d, asker: asker, keys: keys, start: start, timer: time.NewTimer(time.Hour),
+		drive: d, asker: asker, keys: keys, timer: time.NewTimer(time.Hour),
 		failures: map[string]int64{},
 	}
 	if d.config.Rate > 0 {

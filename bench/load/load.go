@@ -103,12 +103,7 @@ type drive struct {
 func Run(ctx context.Context, config *Config, s Side) (*Measured, error) {
 	// What the other side left behind is not this one's to clean up.
 	runtime.GC()
-	start := time.Now()
-	from := start.Add(config.Warmup)
-	d := &drive{
-		config: config, from: from, until: from.Add(config.Length),
-		slots: make([]Slot, (config.Length+SlotLength-1)/SlotLength),
-	}
+	d := &drive{config: config, slots: make([]Slot, (config.Length+SlotLength-1)/SlotLength)}
 	callers := make([]*caller, config.Callers)
 	// Not one each: ten thousand of them would be gigabytes.
 	latencies := make([]*stat.Latencies, min(config.Callers, histogramsMost))
@@ -116,17 +111,22 @@ func Run(ctx context.Context, config *Config, s Side) (*Measured, error) {
 		latencies[i] = stat.NewLatencies()
 	}
 	for i := range callers {
-		one, err := d.newCaller(s, i, start)
+		one, err := d.newCaller(s, i)
 		if err != nil {
 			return nil, err
 		}
 		one.latencies = latencies[i%len(latencies)]
 		callers[i] = one
 	}
+	// It begins when all are there: making many takes a while.
+	start := time.Now()
+	d.from = start.Add(config.Warmup)
+	d.until = d.from.Add(config.Length)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var joined sync.WaitGroup
 	for _, one := range callers {
+		one.start = start
 		joined.Go(func() { one.run(ctx) })
 	}
 	cpu, err := d.watch(ctx, s)

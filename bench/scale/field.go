@@ -3,6 +3,7 @@ package scale
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"syscall"
 	"time"
@@ -46,10 +47,14 @@ func (c *cluster) open(
 	}
 	f := &field{cluster: c, keys: keys}
 	for _, address := range c.endpoints {
-		f.links = append(f.links, link.New(link.Config{
+		l := link.New(link.Config{
 			Endpoints: []string{address}, Stay: true, Session: true, Timeout: timeout, Client: clientName,
 			Limit: bucket.Limit, Dimension: dimension, Keys: names,
-		}))
+		})
+		f.links = append(f.links, l)
+		if err := l.Connect(ctx); err != nil {
+			return nil, errors.Join(fmt.Errorf("connect to %s: %w", address, err), f.close())
+		}
 	}
 	f.tally = tally.New(bucket, names, length+fieldSpare)
 	return f, nil

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,8 @@ const (
 	// dueSoon are so few entries between two snapshots that one is due whenever a node
 	// looks, which is every 10 to 20 s.
 	dueSoon = "100"
+	// unfinished ends the name of a snapshot that is being written.
+	unfinished = ".tmp"
 	// snapshotWait is how long nodes may take to make one each.
 	snapshotWait = 45 * time.Second
 	// fillCharges are as many as one acquire may have; fillers send them.
@@ -82,7 +85,9 @@ func (r *run) during(ctx context.Context, c *cluster, f *field, size int) (*page
 	all := &load.Measured{Latencies: stat.NewLatencies(), Failures: map[string]int64{}}
 	var length time.Duration
 	var taken []exported
-	for began, everybody := time.Now(), false; !everybody && time.Since(began) < snapshotWait; {
+	var bytes int64
+	// A snapshot that was taken is also to be written meanwhile.
+	for began, done := time.Now(), false; !done && time.Since(began) < snapshotWait; {
 		l, err := f.load(ctx, r.config, snapshotCallers, 0, uint64(length))
 		if err != nil {
 			return nil, err
@@ -93,13 +98,16 @@ func (r *run) during(ctx context.Context, c *cluster, f *field, size int) (*page
 		if err != nil {
 			return nil, err
 		}
-		taken, everybody = nil, true
+		if bytes, err = c.snapshotBytes(ctx, began); err != nil {
+			return nil, err
+		}
+		taken, done = nil, bytes > 0
 		for i := range now {
 			one := now[i].since(&before[i])
-			taken, everybody = append(taken, one), everybody && one.count > 0
+			taken, done = append(taken, one), done && one.count > 0
 		}
 	}
-	one := &page.Snapshot{At: int64(size), Callers: snapshotCallers, During: all.Report(length)}
+	one := &page.Snapshot{At: int64(size), Callers: snapshotCallers, Bytes: bytes, During: all.Report(length)}
 	var sum time.Duration
 	for i := range taken {
 		one.Taken += taken[i].count
@@ -109,10 +117,9 @@ func (r *run) during(ctx context.Context, c *cluster, f *field, size int) (*page
 	if one.Taken > 0 {
 		one.PauseMean = ms(sum) / float64(one.Taken)
 	}
-	one.Bytes, err = c.snapshotBytes(ctx)
 	r.say("%s buckets: %d snapshots, longest pause %.2f ms, longest answer %.2f ms",
 		plot.Grouped(one.At), one.Taken, one.PauseMost, one.During.Max)
-	return one, err
+	return one, nil
 }
 
 // merge adds a load to others of the same callers. The timeline is left out.
@@ -134,8 +141,9 @@ func merge(all, one *load.Measured) {
 	}
 }
 
-// snapshotBytes is the size of the leader's newest snapshot, 0 where it has none.
-func (c *cluster) snapshotBytes(ctx context.Context) (int64, error) {
+// snapshotBytes is the size of the leader's newest snapshot of after a time, 0 where it
+// has none.
+func (c *cluster) snapshotBytes(ctx context.Context, after time.Time) (int64, error) {
 	leader, err := c.nodes.Leader(ctx)
 	if err != nil {
 		return 0, err
@@ -144,9 +152,11 @@ func (c *cluster) snapshotBytes(ctx context.Context) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var newest time.Time
-	var size int64
+	newest, size := after, int64(0)
 	for _, file := range files {
+		if strings.HasSuffix(filepath.Dir(file), unfinished) {
+			continue
+		}
 		// One that was replaced meanwhile is not the newest.
 		if about, err := os.Stat(file); err == nil && about.ModTime().After(newest) {
 			newest, size = about.ModTime(), about.Size()

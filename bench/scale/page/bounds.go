@@ -134,8 +134,8 @@ func (r *Result) notes() []string {
 		if need := float64(p.At)*r.Settings.Share + generatorMost; need > float64(r.Settings.Processors) {
 			note(p, "their shares and the callers need %s processors, there are %d", number(need), r.Settings.Processors)
 		}
-		if used := p.Summary.Busiest.Median; used < usedLeast*r.Settings.Share {
-			note(p, "none used more than %s of a processor, less than its share: nodes were not what was short", number(used))
+		if used := stat.SpreadOf(p.each(cores)).Median; used < usedLeast*r.Settings.Share*float64(p.At) {
+			note(p, "they used %s of a processor, less than their shares: nodes were not what was short", number(used))
 		}
 		if part := stat.SpreadOf(p.each(held)).Median; part < heldLeast {
 			note(p, "%s of the grants came from escrow, the rest were entries of the log", number(part))
@@ -144,7 +144,7 @@ func (r *Result) notes() []string {
 	return notes
 }
 
-// usedLeast is the part of a share that the busiest node should use.
+// usedLeast is the part of their shares that all nodes should use.
 const usedLeast = 0.9
 
 // heldLeast is the part of the grants of nodes that should be from escrow.

@@ -161,14 +161,15 @@ func TestNotes(t *testing.T) {
 	t.Parallel()
 	r := sample()
 	for i := range r.Nodes[0].Rounds {
-		r.Nodes[0].Rounds[i].Busiest, r.Nodes[0].Rounds[i].Escrow = 0.05, 0
+		r.Nodes[0].Rounds[i].DecisionsPerSecond, r.Nodes[0].Rounds[i].Escrow = 5000, 0
 	}
 	r.Settings.Processors = 1
 	r.Sum()
 	want := []string{
-		"1 node: none used more than 0.05 of a processor, less than its share: nodes were not what was short",
+		"1 node: they used 0.041 of a processor, less than their shares: nodes were not what was short",
 		"1 node: 0 of the grants came from escrow, the rest were entries of the log",
 		"5 nodes: the callers used 0.6 of a processor, more than 0.5: they may be what was measured",
+		"5 nodes: they used 0.364 of a processor, less than their shares: nodes were not what was short",
 		"7 nodes: the callers used 0.9 of a processor, more than 0.5: they may be what was measured",
 		"7 nodes: their shares and the callers need 1.2 processors, there are 1",
 	}

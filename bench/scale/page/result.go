@@ -143,6 +143,9 @@ func processor(r *Round) float64 {
 	return *r.CPU
 }
 
+// cores is how many processors all nodes used.
+func cores(r *Round) float64 { return processor(r) * r.DecisionsPerSecond / 1e6 }
+
 // held is the part of the grants that came from escrow.
 func held(r *Round) float64 {
 	if r.Granted == 0 {
