@@ -111,7 +111,7 @@ func (w *World) relay() {
 	d := w.stage.Between(2*time.Second, 5*time.Second)
 	w.stage.Trace("%s is to hang for %v, %s to lead meanwhile", first.host.Name, d, second.host.Name)
 	first.hang = d
-	w.judge.Patient(false)
+	w.judge.Hung()
 	stand := func(n *node) func() {
 		return func() {
 			if n.host.Runs() {

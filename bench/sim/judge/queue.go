@@ -23,6 +23,8 @@ type Arrival struct {
 // (T25); what was granted to somebody who had left is given back (T26); and the time
 // in the queue is added to the life of the lease (T24).
 type queue struct {
+	// hung: a leader has hung over a batch.
+	hung bool
 	judge *Judge
 	// waiting are acquires with one charge that arrived and have not left.
 	waiting map[string]*waiter
@@ -189,7 +191,7 @@ func (q *queue) look(c *Committed, patient bool) {
 			q.judge.Complain("abandoned", "%s was granted to nobody and is not given back", name([]byte(id)))
 		}
 	}
-	if !patient || len(q.guaranteed) == 0 {
+	if !patient || q.hung || len(q.guaranteed) == 0 {
 		return
 	}
 	for _, w := range q.waiting {
@@ -213,3 +215,6 @@ func (q *queue) look(c *Committed, patient bool) {
 // Patient says whether leaders hand entries over without hanging, so that who waits
 // has to be served in time.
 func (j *Judge) Patient(patient bool) { j.patient = patient }
+
+// Hung notes that a leader hangs over a batch: who waits there may have to wait for it.
+func (j *Judge) Hung() { j.queue.hung = true }

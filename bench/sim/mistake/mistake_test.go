@@ -14,7 +14,7 @@ import (
 // search begins there.
 var caughtBy = map[string]int{
 	"T13": 1, "T14": 1, "T17": 8, "T24": 2, "T25": 4, "T26": 91, "T27": 2, "T28": 2, "T29": 1, "T48": 6, "T49": 20,
-	"slots-kept": 2, "slots-twice": 2, "session-lost": 2, "pause-cut": 7,
+	"slots-kept": 2, "slots-twice": 2, "session-lost": 2, "pause-cut": 18,
 }
 
 // TestTraps: each mistake is caught within 500 seeds, by the rule that it breaks,
