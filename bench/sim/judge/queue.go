@@ -24,7 +24,7 @@ type Arrival struct {
 // in the queue is added to the life of the lease (T24).
 type queue struct {
 	// hung: a leader has hung over a batch.
-	hung bool
+	hung  bool
 	judge *Judge
 	// waiting are acquires with one charge that arrived and have not left.
 	waiting map[string]*waiter
