@@ -99,8 +99,9 @@ const (
 	votersMost = 3
 	// fewKeys are those of every part but that of keys.
 	fewKeys = 100
-	// nodeCallers ask each node of the first part.
-	nodeCallers = 64
+	// nodeCallers ask each node of the first part: so many that one that may run for a
+	// tenth of the time always has something to answer when it does.
+	nodeCallers = 256
 	// keysCallers are many, because first touches are entries, and an entry is the
 	// cheaper the more wait for it.
 	keysCallers = 1024
