@@ -74,7 +74,8 @@ func TestEstimatesOfAllNodes(t *testing.T) {
 				}}
 				for _, op := range []*logv1.Operation{
 					{Kind: &logv1.Operation_Acquire{Acquire: lease}},
-					{Kind: &logv1.Operation_Settle{Settle: settle}}, {Kind: &logv1.Operation_Settle{Settle: settle}},
+					{Kind: &logv1.Operation_Settle{Settle: settle}},
+					{Kind: &logv1.Operation_Settle{Settle: settle}},
 				} {
 					if _, err := c.Node([]string{"a", "b", "c"}[i%3]).Do(b.Context(), op, 0); err != nil {
 						b.Fatal(err)

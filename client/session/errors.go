@@ -56,7 +56,8 @@ var certain = map[string]bool{
 	"OVERLOADED": true, "DISK_LOW": true, "SHUTTING_DOWN": true, "COMPACTED": true,
 	"UNAUTHENTICATED": true, "NO_RIGHT": true, "MESSAGE_TOO_LARGE": true, "HOST_NOT_ALLOWED": true,
 	"ORIGIN_NOT_ALLOWED": true, "CONTENT_TYPE": true, "UNKNOWN_PATH": true, "METHOD_NOT_ALLOWED": true,
-	"SERVICE_NOT_FOUND": true,
+	"SERVICE_NOT_FOUND": true, "NODE_NOT_FOUND": true, "NODE_NOT_READY": true, "CHANGE_UNDER_WAY": true,
+	"CHANGE_REFUSED": true,
 }
 
 // MayHaveHappened says whether an operation that ended with err may have had its

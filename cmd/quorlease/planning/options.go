@@ -151,8 +151,7 @@ func (o *Options) estimates(ctx context.Context, ask Ask, r *result) (err error)
 	case o.settled != "":
 		r.errors, err = o.measure()
 	default:
-		r.question.ErrorP99, err = Share(o.wrong)
-		return err
+		return nil
 	}
 	if err == nil {
 		r.question.ErrorP99 = &r.errors.P99
@@ -198,7 +197,8 @@ func (o *Options) question() (q plan.Question, err error) {
 	if q.Capacities, err = sizes(o.capacities); err != nil {
 		return q, err
 	}
-	return q, nil
+	q.ErrorP99, err = Share(o.wrong)
+	return q, err
 }
 
 func sizes(texts []string) (list []int64, err error) {

@@ -230,6 +230,8 @@ func TestNoOrphans(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.await(t, "orphan | ready")
+	// The child may be ready before its parent has said who it is.
+	out.await(t, "child ")
 	_, after, _ := strings.Cut(out.String(), "child ")
 	line, _, _ := strings.Cut(after, "\n")
 	pid, err := strconv.Atoi(line)
