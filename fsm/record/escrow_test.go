@@ -53,8 +53,11 @@ func TestG9EveryFieldOfEscrowCounts(t *testing.T) {
 			}
 		}
 		for i, a := range []record.Asker{
-			{Node: "n", Boot: 1, Highest: 1}, {Node: "m", Boot: 1, Highest: 1}, {Node: "n", Highest: 1},
-			{Node: "n", Boot: 1, Highest: 2}, {Node: "n", Boot: 1, Highest: 1, At: 1},
+			{Node: "n", Boot: 1, Highest: 1},
+			{Node: "m", Boot: 1, Highest: 1},
+			{Node: "n", Highest: 1},
+			{Node: "n", Boot: 1, Highest: 2},
+			{Node: "n", Boot: 1, Highest: 1, At: 1},
 		} {
 			if other, there := seen[a.Sum()]; there {
 				t.Errorf("askers %d and %d have the same digest", other, i)
