@@ -4,7 +4,6 @@
 package lease
 
 import (
-	"math/bits"
 	"strconv"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
@@ -64,20 +63,6 @@ func leaseResult(r *logv1.LeaseResult) *logv1.Result {
 // Conflict refuses what would change what has happened to a lease.
 func Conflict(l *state.Lease, what string) error {
 	return refuse.For(logv1.Refusal_CAUSE_LEASE_CONFLICT, "lease_id", "%x: %s", l.ID, what)
-}
-
-// rescale makes units of which a token has from into units of which it has to,
-// rounded down: the limit may have changed since the grant.
-func rescale(units, from, to int64) int64 {
-	if from == to || from <= 0 {
-		return units
-	}
-	hi, lo := bits.Mul64(uint64(units), uint64(to))
-	if hi >= uint64(from) {
-		return 1<<63 - 1
-	}
-	q, _ := bits.Div64(hi, lo, uint64(from))
-	return int64(min(q, 1<<63-1))
 }
 
 // Find looks a lease up as it is now: one whose time is over has ended,

@@ -8,6 +8,7 @@ import (
 	"github.com/quorlease/quorlease/fsm/effect"
 	"github.com/quorlease/quorlease/fsm/quota"
 	"github.com/quorlease/quorlease/fsm/record"
+	"github.com/quorlease/quorlease/fsm/refund"
 	"github.com/quorlease/quorlease/fsm/state"
 )
 
@@ -151,32 +152,13 @@ func (b *Book) excessKey(c *record.Charge) (*state.Limit, *state.Key) {
 
 // refund gives back what was not used, as far as it can come back.
 func (b *Book) refund(c *record.Charge) {
-	back := min(c.Amount-c.Used, c.Refundable)
 	if c.Slots() {
 		return
 	}
-	lim, k := b.state.KeyOf(c)
-	if back <= 0 || k == nil {
-		return
-	}
-	k = b.state.ChangeKey(lim, k)
-	d := lim.Now().FindID(c.DimensionID)
-	if d < 0 {
-		return
-	}
-	dimension, one := &lim.Now().For(k.Name).Dimensions[d], &k.Held(d).Bucket
-	one.Advance(dimension.Shape, b.state.Now)
-	class, known := dimension.Class(c.Class)
-	took := rescale(c.Took, c.TookUnit, dimension.Shape.Unit())
-	if !known || len(dimension.Classes) > 0 && c.Class == "" {
-		// The class is gone: nothing goes back to a sub-bucket of another.
-		took = 0
-	}
-	before := one.Remaining(dimension.Shape)
-	one.Refund(dimension.Shape, class, back, took)
-	// What the burst had no room for did not go back. In whole tokens the
-	// difference may be one less than what came, never more than was owed.
-	c.Refunded = max(0, min(back, one.Remaining(dimension.Shape)-before))
+	c.Refunded = refund.Give(b.state, refund.Part{
+		LimitID: c.LimitID, DimensionID: c.DimensionID, Key: c.KeyName, Class: c.Class,
+		Tokens: min(c.Amount-c.Used, c.Refundable), Took: c.Took, TookUnit: c.TookUnit,
+	})
 }
 
 func sumUsage(l *state.Lease, used reported) uint64 {
