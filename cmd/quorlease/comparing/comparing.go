@@ -2,13 +2,7 @@
 package comparing
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -17,6 +11,7 @@ import (
 	"github.com/quorlease/quorlease/bench/compare/page"
 	"github.com/quorlease/quorlease/bench/stat"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/outcome"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
 )
 
@@ -97,58 +92,27 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 
 // Answer is what the command prints, and the result.
 func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, result *page.Result, err error) {
-	// What can't be written is said before the run.
-	if err = o.page(func(io.Writer) error { return nil }); err != nil {
+	if err = outcome.Writable("html", o.HTML); err != nil {
 		return nil, nil, err
 	}
-	if result, err = o.run(ctx); err != nil {
-		return nil, nil, err
-	}
-	var out bytes.Buffer
-	show := result.Text
-	if asJSON {
-		show = result.JSON
-	}
-	err = show(&out)
-	return out.Bytes(), result, err
-}
-
-// run compares in a directory of its own, which it removes.
-func (o *Options) run(ctx context.Context) (result *page.Result, err error) {
-	dir, err := os.MkdirTemp(o.data, "quorlease-compare-")
+	// In a directory of its own, which is removed.
+	err = outcome.Within(o.data, "compare", func(dir, program string) (err error) {
+		o.Dir, o.Binary = dir, program
+		result, err = compare.Run(ctx, o.Config)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if o.Dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	if o.Binary, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("find the running program: %w", err)
-	}
-	return compare.Run(ctx, o.Config)
+	answer, err = outcome.Print(result, asJSON)
+	return answer, result, err
 }
 
 // Finish writes the page where one was asked for. The error has a line for each
 // bound that was missed.
 func (o *Options) Finish(r *page.Result) error {
-	if err := o.page(r.HTML); err != nil {
+	if err := outcome.Write("html", o.HTML, r.HTML); err != nil {
 		return err
 	}
-	var errs []error
-	for _, line := range r.Missed() {
-		errs = append(errs, errors.New(line))
-	}
-	return errors.Join(errs...)
-}
-
-func (o *Options) page(write func(io.Writer) error) error {
-	if o.HTML == "" {
-		return nil
-	}
-	file, err := os.Create(o.HTML)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	return errors.Join(write(file), file.Close())
+	return outcome.Missed(r.Missed())
 }

@@ -2,13 +2,8 @@
 package contend
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/bench/report"
 	"github.com/quorlease/quorlease/bench/stat"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/outcome"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
 )
 
@@ -150,49 +146,25 @@ func (o *Options) checkBounds() error {
 	return nil
 }
 
-// checkPage finds out before the run whether the page can be written after it.
-func (o *Options) checkPage() error {
-	if o.HTML == "" {
-		return nil
-	}
-	file, err := os.OpenFile(o.HTML, os.O_WRONLY|os.O_CREATE, 0o644)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	return file.Close()
-}
-
 // Answer is what the command prints, and the result.
 func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, result *report.Result, err error) {
 	if result, err = o.Run(ctx); err != nil {
 		return nil, nil, err
 	}
-	var out bytes.Buffer
-	show := result.Text
-	if asJSON {
-		show = result.JSON
-	}
-	err = show(&out)
-	return out.Bytes(), result, err
+	answer, err = outcome.Print(result, asJSON)
+	return answer, result, err
 }
 
 // Run measures in a directory of its own, which it removes.
 func (o *Options) Run(ctx context.Context) (result *report.Result, err error) {
-	if err := o.checkPage(); err != nil {
+	if err := outcome.Writable("html", o.HTML); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(o.data, "quorlease-bench-")
-	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if o.Dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	if o.Binary, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("find the running program: %w", err)
-	}
-	result, err = contention.Run(ctx, o.Config)
+	err = outcome.Within(o.data, "bench", func(dir, program string) (err error) {
+		o.Dir, o.Binary = dir, program
+		result, err = contention.Run(ctx, o.Config)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -223,23 +195,8 @@ func (o *Options) bound(r *report.Result) {
 // Finish writes the page where one was asked for. The error has a line for each
 // guarantee that broke and each bound that was missed.
 func (o *Options) Finish(r *report.Result) error {
-	if err := o.page(r); err != nil {
+	if err := outcome.Write("html", o.HTML, r.HTML); err != nil {
 		return err
 	}
-	var errs []error
-	for _, line := range r.Broken() {
-		errs = append(errs, errors.New(line))
-	}
-	return errors.Join(errs...)
-}
-
-func (o *Options) page(r *report.Result) error {
-	if o.HTML == "" {
-		return nil
-	}
-	file, err := os.Create(o.HTML)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	return errors.Join(r.HTML(file), file.Close())
+	return outcome.Missed(r.Broken())
 }

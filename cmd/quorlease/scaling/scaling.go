@@ -2,19 +2,14 @@
 package scaling
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/pflag"
 
 	"github.com/quorlease/quorlease/bench/scale"
 	"github.com/quorlease/quorlease/bench/scale/page"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/outcome"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
 )
 
@@ -116,58 +111,27 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 
 // Answer is what the command prints, and the result.
 func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, result *page.Result, err error) {
-	// What can't be written is said before the run.
-	if err = o.page(func(io.Writer) error { return nil }); err != nil {
+	if err = outcome.Writable("html", o.HTML); err != nil {
 		return nil, nil, err
 	}
-	if result, err = o.run(ctx); err != nil {
-		return nil, nil, err
-	}
-	var out bytes.Buffer
-	show := result.Text
-	if asJSON {
-		show = result.JSON
-	}
-	err = show(&out)
-	return out.Bytes(), result, err
-}
-
-// run measures in a directory of its own, which it removes.
-func (o *Options) run(ctx context.Context) (result *page.Result, err error) {
-	dir, err := os.MkdirTemp(o.data, "quorlease-scale-")
+	// In a directory of its own, which is removed.
+	err = outcome.Within(o.data, "scale", func(dir, program string) (err error) {
+		o.Dir, o.Binary = dir, program
+		result, err = scale.Run(ctx, o.Config)
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
+		return nil, nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if o.Dir, err = filepath.Abs(dir); err != nil {
-		return nil, fmt.Errorf("--data: %w", err)
-	}
-	if o.Binary, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("find the running program: %w", err)
-	}
-	return scale.Run(ctx, o.Config)
+	answer, err = outcome.Print(result, asJSON)
+	return answer, result, err
 }
 
 // Finish writes the page where one was asked for. The error has a line for each
 // guarantee that broke and each bound that was missed.
 func (o *Options) Finish(r *page.Result) error {
-	if err := o.page(r.HTML); err != nil {
+	if err := outcome.Write("html", o.HTML, r.HTML); err != nil {
 		return err
 	}
-	var errs []error
-	for _, line := range r.Missed() {
-		errs = append(errs, errors.New(line))
-	}
-	return errors.Join(errs...)
-}
-
-func (o *Options) page(write func(io.Writer) error) error {
-	if o.HTML == "" {
-		return nil
-	}
-	file, err := os.Create(o.HTML)
-	if err != nil {
-		return fmt.Errorf("--html: %w", err)
-	}
-	return errors.Join(write(file), file.Close())
+	return outcome.Missed(r.Missed())
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -17,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/bench/storm"
 	"github.com/quorlease/quorlease/bench/storm/page"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/outcome"
 )
 
 // Long and Example are the command's help.
@@ -71,20 +71,14 @@ func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, resul
 		err = names(&out)
 		return out.Bytes(), nil, err
 	}
-	// What can't be written is said before the run.
-	nothing := func(io.Writer) error { return nil }
-	if err = errors.Join(file("html", o.HTML, nothing), file("svg", o.Picture, nothing)); err != nil {
+	if err = errors.Join(outcome.Writable("html", o.HTML), outcome.Writable("svg", o.Picture)); err != nil {
 		return nil, nil, err
 	}
 	if result, err = o.run(ctx); err != nil {
 		return nil, nil, err
 	}
-	show := result.Text
-	if asJSON {
-		show = result.JSON
-	}
-	err = show(&out)
-	return out.Bytes(), result, err
+	answer, err = outcome.Print(result, asJSON)
+	return answer, result, err
 }
 
 // names writes the scenarios, a line each.
@@ -145,23 +139,10 @@ func (o *Options) Finish(r *page.Result) error {
 	if r == nil {
 		return nil
 	}
-	if err := errors.Join(file("html", o.HTML, r.HTML), file("svg", o.Picture, r.Picture)); err != nil {
+	if err := errors.Join(
+		outcome.Write("html", o.HTML, r.HTML), outcome.Write("svg", o.Picture, r.Picture),
+	); err != nil {
 		return err
 	}
-	var errs []error
-	for _, line := range r.Broken() {
-		errs = append(errs, errors.New(line))
-	}
-	return errors.Join(errs...)
-}
-
-func file(flag, name string, write func(io.Writer) error) error {
-	if name == "" {
-		return nil
-	}
-	f, err := os.Create(name)
-	if err != nil {
-		return fmt.Errorf("--%s: %w", flag, err)
-	}
-	return errors.Join(write(f), f.Close())
+	return outcome.Missed(r.Broken())
 }
