@@ -149,7 +149,12 @@ type development struct {
 	nodes   *ask.Nodes
 	// leader is the one that was told last.
 	leader string
+	// removed is how many nodes were removed from the cluster: they don't come back.
+	removed int
 }
+
+// size is how many nodes there are to be.
+func (d *development) size() int { return d.layout.size() - d.removed }
 
 // begin waits for a leader, applies the limits and says what to type next.
 func (d *development) begin(ctx context.Context) error {
@@ -183,7 +188,10 @@ func (d *development) awaitLeader(ctx context.Context) (string, error) {
 		}
 		select {
 		case e := <-d.group.Events():
-			if !e.Started && e.RestartIn == 0 {
+			switch {
+			case !e.Started && e.Code == exit.Removed && d.size() > 1:
+				d.tellEnded(e)
+			case !e.Started && e.RestartIn == 0:
 				return "", fmt.Errorf("%w: %s: %s", errNodeEnded, e.Name, ended(e))
 			}
 		case <-time.After(pollPause):
@@ -202,7 +210,7 @@ func (d *development) complete(s *quorleasev1.ClusterStatusResponse) bool {
 			found++
 		}
 	}
-	return s.GetLeader() != "" && d.group.PID(s.GetLeader()) != 0 && found >= d.layout.size()
+	return s.GetLeader() != "" && d.group.PID(s.GetLeader()) != 0 && found >= d.size()
 }
 
 // ended says how a child ended, in its own words where it had some.
@@ -261,20 +269,30 @@ func (d *development) watch(ctx context.Context) error {
 	}
 }
 
-// tellEnded says that a node has ended and how it comes back.
+// tellEnded says that a node has ended and how it comes back, if it does.
 func (d *development) tellEnded(e supervise.Event) {
-	if e.RestartIn > 0 {
-		d.say("%s (pid %d) ended: %s; starting it again in %s", e.Name, e.PID, ended(e), e.RestartIn)
-		return
+	if e.Code == exit.Removed {
+		d.removed++
 	}
-	d.say("%s (pid %d) ended: %s; %d of %d nodes are left (--restart would bring it back)",
-		e.Name, e.PID, ended(e), d.group.Running(), d.layout.size())
+	d.say("%s (pid %d) ended: %s; %s", e.Name, e.PID, ended(e), outlook(e, d.group.Running(), d.size()))
+}
+
+// outlook is what comes next after a node has ended, of which so many of all run.
+func outlook(e supervise.Event, running, all int) string {
+	left := fmt.Sprintf("%d of %d nodes are left", running, all)
+	switch {
+	case e.RestartIn > 0:
+		return fmt.Sprintf("starting it again in %s", e.RestartIn)
+	case e.Code == exit.Removed:
+		return left
+	}
+	return left + " (--restart would bring it back)"
 }
 
 // tellLeader waits for the answer to the question that everybody has next.
 func (d *development) tellLeader(ctx context.Context) {
 	since := time.Now()
-	if 2*d.group.Running() <= d.layout.size() {
+	if 2*d.group.Running() <= d.size() {
 		d.say("that is no majority: nothing is granted until a node comes back")
 		return
 	}

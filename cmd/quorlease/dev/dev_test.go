@@ -9,12 +9,15 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/supervise"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -50,6 +53,23 @@ func TestCheck(t *testing.T) {
 		err := row.options.Check()
 		if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%+v: got %v, want %q", row.options, err, row.want)
+		}
+	}
+}
+
+// TestOutlook: only what would come back is said to.
+func TestOutlook(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		event supervise.Event
+		want  string
+	}{
+		{supervise.Event{Code: -1}, "1 of 2 nodes are left (--restart would bring it back)"},
+		{supervise.Event{Code: -1, RestartIn: time.Second}, "starting it again in 1s"},
+		{supervise.Event{Code: exit.Removed}, "1 of 2 nodes are left"},
+	} {
+		if got := outlook(row.event, 1, 2); got != row.want {
+			t.Errorf("%+v: %q, want %q", row.event, got, row.want)
 		}
 	}
 }
