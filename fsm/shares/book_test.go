@@ -255,6 +255,31 @@ func TestSilentSessions(t *testing.T) {
 	})
 }
 
+// TestVersionsAtTheEnd: whatever version a session says that it holds, and however often
+// what it is promised changes afterwards, a snapshot of the book can be read.
+func TestVersionsAtTheEnd(t *testing.T) {
+	t.Parallel()
+	t.Run("G10", func(t *testing.T) {
+		t.Parallel()
+		b := shares.New()
+		for range 100 {
+			b.Refresh(0, id(0), shares.MaxVersion)
+			b.Refresh(0, id(1), 0)
+			b.Refresh(0, id(0), shares.MaxVersion)
+			b.Leave(id(1))
+		}
+		again := shares.New()
+		for e := range b.Freeze().All() {
+			if err := again.Load(e.Save(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if b.Digest() != again.Digest() {
+			t.Error("it is another book")
+		}
+	})
+}
+
 // TestVersionsFromElsewhere: a session that knows versions of a book that was lost is
 // promised newer ones, and what it says frees nothing.
 func TestVersionsFromElsewhere(t *testing.T) {

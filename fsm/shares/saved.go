@@ -73,7 +73,9 @@ func (b *Book) Load(saved *logv1.SnapshotShare, now bucket.Instant) error {
 	for _, p := range saved.GetPromises() {
 		last, next := e.newest(), Promise{p.GetVersion(), p.GetPpm()}
 		wrong := len(e.promises) > 0 && (next.Version <= last.Version || next.PPM >= last.PPM)
-		if wrong || next.Version == 0 || next.Version > MaxVersion+maxPromises || next.PPM < 0 || next.PPM > Whole {
+		// Versions go on from whatever a session said that it holds; there are as many above
+		// MaxVersion as below.
+		if wrong || next.Version == 0 || next.Version > 2*MaxVersion || next.PPM < 0 || next.PPM > Whole {
 			return frames.Corrupt("share of session %x: promise %d of %d ppm after %d of %d ppm",
 				id.Session, next.Version, next.PPM, last.Version, last.PPM)
 		}
