@@ -18,9 +18,9 @@ func stocked(b testing.TB, keys int) *Wallet {
 	}
 	w.Configure(1, terms)
 	for i := range keys {
-		w.Note(&logv1.Acquire{Charges: []*logv1.Charge{
-			{Limit: "k", Key: fmt.Sprint(i), Dimension: "requests", Amount: 1},
-		}})
+		for range 2 {
+			w.Note(keyed(fmt.Sprint(i), 1))
+		}
 	}
 	for _, limit := range w.books.Load().byLimit {
 		for i := range limit.shards {
@@ -42,6 +42,23 @@ func requests(n int) []*logv1.Acquire {
 		}}
 	}
 	return list
+}
+
+// The first touch of a key is noted in passing.
+func BenchmarkFirstTouch(b *testing.B) {
+	w := stocked(b, 0)
+	const keys = 1 << 17
+	ops := requests(keys)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		op := ops[i%keys]
+		if w.Take(op) == nil && w.Vacate(op) == nil {
+			w.Note(op)
+		}
+		if i%1024 == 0 {
+			w.Step()
+		}
+	}
 }
 
 func BenchmarkTakeOne(b *testing.B) {

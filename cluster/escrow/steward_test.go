@@ -48,6 +48,47 @@ func TestColdKeysAskForNothing(t *testing.T) {
 	}
 }
 
+// TestColdKeysLeaveNothing: what is kept of keys that are used once each is bounded, and
+// for many of them a second use within a life is still seen.
+func TestColdKeysLeaveNothing(t *testing.T) {
+	t.Parallel()
+	t.Run("G10", func(t *testing.T) {
+		t.Parallel()
+		s := newTable(t)
+		s.settle()
+		known, alarms := s.known.Load(), len(s.alarms)
+		for i := range 300_000 {
+			s.Note(keyed(fmt.Sprint(i), 1))
+		}
+		cells := 0
+		b := s.books.Load().byLimit["k"]
+		for i := range b.shards {
+			cells += len(b.shards[i].touched.cells)
+		}
+		s.step(0)
+		if s.known.Load() > known || len(s.alarms) > alarms || cells > shardsKeyed*cellsMax {
+			t.Errorf("%d keys, %d alarms and %d cells", s.known.Load(), len(s.alarms), cells)
+		}
+		const few = 10_000
+		for range 2 {
+			for i := range few {
+				s.Note(keyed(fmt.Sprint(i), 1))
+			}
+		}
+		if seen := s.known.Load() - known; seen < few*9/10 {
+			t.Errorf("%d of %d keys were seen a second time", seen, few)
+		}
+		s.step(0)
+		s.now += testLife + time.Second
+		s.Note(keyed("late", 1))
+		s.now += testLife
+		before := s.known.Load()
+		if s.Note(keyed("late", 1)); s.known.Load() != before {
+			t.Error("two uses that lie a life apart are taken for two within one")
+		}
+	})
+}
+
 // TestAmountsFollowWhatIsGranted: as much as is granted in twice the time that there
 // may be no leader, in time, and no more than the burst.
 func TestAmountsFollowWhatIsGranted(t *testing.T) {
@@ -156,17 +197,22 @@ func TestAReturnThatFailedIsHeldAgain(t *testing.T) {
 	}
 }
 
-// TestHotKeysOfAChangedLimit are asked for at once.
+// TestHotKeysOfAChangedLimit are asked for at once, those that were used once are not.
 func TestHotKeysOfAChangedLimit(t *testing.T) {
 	t.Parallel()
 	s := newTable(t)
 	s.settle()
 	s.Note(keyed("x", 3))
+	s.Note(keyed("x", 3))
+	s.Note(keyed("cold", 3))
 	s.Configure(2, testTerms(2))
 	s.step(0)
 	found := false
 	for _, op := range s.asks {
 		found = found || op.GetLimit() == "k" && op.GetKey() == "x"
+		if op.GetKey() == "cold" {
+			t.Error("asked for a key that was used once")
+		}
 	}
 	if !found || s.Outcomes().None == 0 {
 		t.Errorf("asked for %v", s.asks)

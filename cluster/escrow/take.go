@@ -180,7 +180,8 @@ func (w *Wallet) payLocked(now time.Duration, spots []spot, charges []*logv1.Cha
 }
 
 // Note counts what an entry granted to an acquire of this node's own callers: only
-// what was granted is demand (T16). The first use of a key alone asks for nothing.
+// what was granted is demand (T16). The first use of a key alone asks for nothing, and
+// leaves next to nothing behind.
 func (w *Wallet) Note(op *logv1.Acquire) {
 	all := w.books.Load()
 	if len(all.byLimit) == 0 || !plain(op) {
@@ -196,21 +197,36 @@ func (w *Wallet) Note(op *logv1.Acquire) {
 			continue
 		}
 		at.shard.mu.Lock()
-		_, known := at.shard.keys[c.GetKey()]
-		h := w.holdingLocked(at.book, at.shard, c.GetKey())
-		look := false
-		if h != nil {
-			h.pots[at.pot].demand.count(now, c.GetAmount())
-			// The steward forgets a new one after a time.
-			if look = w.lowLocked(now, h, at.pot) || !known; look {
-				h.queued = true
-			}
-		}
+		h, look := w.noteLocked(now, &at, c)
 		at.shard.mu.Unlock()
 		if look {
 			w.look(h)
 		}
 	}
+}
+
+// noteLocked counts one charge, and says whether the steward is to look at its key.
+func (w *Wallet) noteLocked(now time.Duration, at *spot, c *logv1.Charge) (h *holding, look bool) {
+	if h = at.shard.keys[c.GetKey()]; h != nil {
+		h.pots[at.pot].demand.count(now, c.GetAmount())
+		return h, w.lowLocked(now, h, at.pot)
+	}
+	terms := at.book.terms.Load()
+	before := time.Duration(0)
+	if terms.Keyed && !at.shard.over {
+		var again bool
+		if before, again = at.shard.touched.again(at.tag(), now, terms.Life); !again {
+			return nil, false
+		}
+	}
+	if h = w.holdingLocked(at.book, at.shard, c.GetKey()); h == nil {
+		return nil, false
+	}
+	h.pots[at.pot].demand.last = before
+	h.pots[at.pot].demand.count(now, c.GetAmount())
+	// The steward forgets a new one after a time, whether it is low or not.
+	h.queued = true
+	return h, true
 }
 
 // Vacate takes out of the wallet what is unspent of the buckets that an acquire

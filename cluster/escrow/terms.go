@@ -125,6 +125,8 @@ type shard struct {
 
 	mu   sync.Mutex
 	keys map[string]*holding
+	// touched are those that were used once.
+	touched touches
 	// over: its book was replaced.
 	over bool
 }
@@ -153,10 +155,17 @@ func newBook(t *Terms) *book {
 
 // shard is where a key is.
 func (b *book) shard(key string) *shard {
+	s, _ := b.place(key)
+	return s
+}
+
+// place is where a key is, and a hash of it which has nothing to do with that.
+func (b *book) place(key string) (s *shard, hash uint32) {
 	if len(b.shards) == 1 {
-		return &b.shards[0]
+		return &b.shards[0], 0
 	}
-	return &b.shards[maphash.String(seed, key)%uint64(len(b.shards))]
+	h := maphash.String(seed, key)
+	return &b.shards[h%uint64(len(b.shards))], uint32(h >> 32)
 }
 
 // books are all limits that may have escrow, as of one revision.
@@ -170,7 +179,12 @@ type spot struct {
 	book  *book
 	shard *shard
 	pot   int
+	// hash is that of the key.
+	hash uint32
 }
+
+// tag is what a pot is known by among those that were touched.
+func (at *spot) tag() uint32 { return at.hash + uint32(at.pot)*0x9E3779B1 }
 
 // find is where a charge of a class is paid; ok is false where it can't be.
 func (b *books) find(class string, c *logv1.Charge) (at spot, ok bool) {
@@ -183,6 +197,6 @@ func (b *books) find(class string, c *logv1.Charge) (at spot, ok bool) {
 	if at.pot < 0 || terms.Keyed == (c.GetKey() == "") {
 		return at, false
 	}
-	at.shard = at.book.shard(c.GetKey())
+	at.shard, at.hash = at.book.place(c.GetKey())
 	return at, true
 }

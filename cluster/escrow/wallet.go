@@ -180,7 +180,7 @@ func (w *Wallet) retireLocked(b, next *book) {
 		if len(s.keys) > 0 {
 			w.retired = append(w.retired, retired{next: next, keys: s.keys})
 		}
-		s.keys, s.over = nil, true
+		s.keys, s.touched, s.over = nil, touches{}, true
 		s.mu.Unlock()
 	}
 }
