@@ -149,7 +149,7 @@ func (n *Nodes) change(ctx context.Context, ask func(context.Context, quorleasev
 func (n *Nodes) changeAt(
 	ctx context.Context, i int, ask func(context.Context, quorleasev1.ClusterClient) error,
 ) error {
-	conn, err := Dial(n.GRPC(i))
+	conn, err := n.Conn(i)
 	if err != nil {
 		return err
 	}

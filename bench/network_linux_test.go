@@ -2,105 +2,48 @@ package bench
 
 import (
 	"context"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"runtime"
-	"strings"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/bench/hosts"
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/alert"
 )
 
-// network is a few hosts in network namespaces of their own, on one bridge that
-// has one too. The machine's own network is not touched.
+// network is a few hosts that can be taken off the network.
 type network struct {
-	t      *testing.T
-	prefix string
+	t *testing.T
+	*hosts.Network
 }
 
-func newNetwork(t *testing.T, hosts int) *network {
+func newNetwork(t *testing.T, size int) *network {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("not root: nodes that are cut off by the network were not tried")
+	opened, err := hosts.Open(size)
+	if errors.Is(err, hosts.ErrUnavailable) {
+		t.Skipf("%v: nodes that are cut off by the network were not tried", err)
 	}
-	if _, err := exec.LookPath("ip"); err != nil {
-		t.Skip("ip is not installed (Debian: iproute2): nodes that are cut off by the network were not tried")
+	if err != nil {
+		t.Fatal(err)
 	}
-	n := &network{t: t, prefix: fmt.Sprintf("ql%d-", os.Getpid())}
-	n.ip("netns", "add", n.prefix+"bridge")
-	t.Cleanup(func() { n.ip("netns", "del", n.prefix+"bridge") })
-	n.ip("-n", n.prefix+"bridge", "link", "add", "br0", "type", "bridge")
-	n.ip("-n", n.prefix+"bridge", "link", "set", "br0", "up")
-	for i := range hosts {
-		host, port := n.name(i), fmt.Sprint("p", i)
-		n.ip("netns", "add", host)
-		t.Cleanup(func() { n.ip("netns", "del", host) })
-		n.ip("-n", host, "link", "set", "lo", "up")
-		n.ip("link", "add", "eth0", "netns", host, "type", "veth", "peer", "name", port, "netns", n.prefix+"bridge")
-		n.ip("-n", n.prefix+"bridge", "link", "set", port, "master", "br0", "up")
-		n.ip("-n", host, "addr", "add", n.address(i)+"/24", "dev", "eth0")
-		n.ip("-n", host, "link", "set", "eth0", "up")
-	}
-	return n
-}
-
-func (n *network) name(host int) string    { return fmt.Sprint(n.prefix, host) }
-func (n *network) address(host int) string { return fmt.Sprintf("10.99.0.%d", host+1) }
-
-func (n *network) ip(args ...string) {
-	n.t.Helper()
-	if out, err := exec.Command("ip", args...).CombinedOutput(); err != nil {
-		n.t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, out)
-	}
-}
-
-// isolate takes a host off the network: nothing is refused, nothing arrives.
-func (n *network) isolate(host int) {
-	n.ip("-n", n.prefix+"bridge", "link", "set", fmt.Sprint("p", host), "down")
-}
-
-// join puts it back.
-func (n *network) join(host int) {
-	n.ip("-n", n.prefix+"bridge", "link", "set", fmt.Sprint("p", host), "up")
-}
-
-// dialFrom dials TCP as if this process were on a host: a socket stays in the
-// namespace in which it was made.
-func (n *network) dialFrom(host int) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, address string) (net.Conn, error) {
-		type result struct {
-			conn net.Conn
-			err  error
+	t.Cleanup(func() {
+		if err := opened.Close(); err != nil {
+			t.Error(err)
 		}
-		done := make(chan result, 1)
-		go func() {
-			// The thread is not fit for anything else afterwards, and ends with this.
-			runtime.LockOSThread()
-			fd, err := unix.Open("/var/run/netns/"+n.name(host), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err == nil {
-				err = unix.Setns(fd, unix.CLONE_NEWNET)
-				_ = unix.Close(fd)
-			}
-			if err != nil {
-				done <- result{err: err}
-				return
-			}
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp4", address)
-			done <- result{conn, err}
-		}()
-		r := <-done
-		return r.conn, r.err
+	})
+	return &network{t, opened}
+}
+
+func (n *network) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
 	}
 }
 
@@ -108,7 +51,7 @@ func (n *network) dialFrom(host int) func(context.Context, string) (net.Conn, er
 func (n *network) conn(from int, address string) *grpc.ClientConn {
 	n.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+address,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.dialFrom(from)))
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(n.Dial(from)))
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -183,8 +126,8 @@ func TestCutOff(t *testing.T) {
 		const me = 3
 		network := newNetwork(t, 4)
 		nodes, err := StartNodes(NodesConfig{
-			Binary: binary, Dir: t.TempDir(), Count: 3, Host: network.address, Args: []string{"--insecure"},
-			Wrap: func(i int) []string { return []string{"ip", "netns", "exec", network.name(i)} },
+			Binary: binary, Dir: t.TempDir(), Count: 3, Host: network.Address, Args: []string{"--insecure"},
+			Wrap: network.Wrap,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -203,7 +146,7 @@ func TestCutOff(t *testing.T) {
 		}
 		var started, ended atomic.Int64
 		c, err := client.New(client.Config{
-			Endpoints: []string{nodes.GRPC(0), nodes.GRPC(1), nodes.GRPC(2)}, Client: "cut", Dial: network.dialFrom(me),
+			Endpoints: []string{nodes.GRPC(0), nodes.GRPC(1), nodes.GRPC(2)}, Client: "cut", Dial: network.Dial(me),
 			Deadline: 150 * time.Millisecond,
 			Alerts: []alert.Sink{alert.Func(func(a alert.Alert) {
 				if a.Resolved {
@@ -219,7 +162,7 @@ func TestCutOff(t *testing.T) {
 		defer c.Close()
 		patient, err := client.New(client.Config{
 			Endpoints: []string{nodes.GRPC(0), nodes.GRPC(1), nodes.GRPC(2)}, Client: "patient",
-			Dial: network.dialFrom(me), Deadline: 5 * time.Second,
+			Dial: network.Dial(me), Deadline: 5 * time.Second,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -227,20 +170,20 @@ func TestCutOff(t *testing.T) {
 		defer patient.Close()
 		offer(t, c, time.Second)
 
-		network.isolate(leader)
+		network.must(network.Isolate(leader))
 		offer(t, c, 4*time.Second)
 		if local := calm(t, c, patient); local != 0 || started.Load() != 0 {
 			t.Errorf("5 s after the leader was cut off: %d local answers, %d alerts; want none", local, started.Load())
 		}
-		network.join(leader)
+		network.must(network.Join(leader))
 		network.leader(conns[(leader+1)%len(conns)])
 
-		network.isolate(me)
+		network.must(network.Isolate(me))
 		offer(t, c, 3*time.Second)
 		if granted, local := offer(t, c, time.Second); granted != local || started.Load() != 1 {
 			t.Errorf("cut off: %d granted, %d locally, %d alerts; want all and 1", granted, local, started.Load())
 		}
-		network.join(me)
+		network.must(network.Join(me))
 		offer(t, c, 5*time.Second)
 		if local := calm(t, c, patient); local != 0 || started.Load() != 1 || ended.Load() != 1 {
 			t.Errorf("back: %d local answers, %d alerts, %d resolved; want 0, 1 and 1", local, started.Load(), ended.Load())

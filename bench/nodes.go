@@ -35,6 +35,8 @@ type NodesConfig struct {
 	Wrap func(index int) []string
 	// Host is the IP address of a node. Nil: 127.0.0.1 for all.
 	Host func(index int) string
+	// Dial is how this process connects to the nodes. Nil: TCP.
+	Dial func(ctx context.Context, address string) (net.Conn, error)
 	// Args go behind the arguments of every node.
 	Args []string
 	// Log receives what the nodes print. Nil: discarded.
@@ -255,7 +257,7 @@ func (n *Nodes) leaderAt(ctx context.Context, i int) (int, bool) {
 
 // Status is what node i says of the cluster.
 func (n *Nodes) Status(ctx context.Context, i int) (*quorleasev1.ClusterStatusResponse, error) {
-	conn, err := Dial(n.GRPC(i))
+	conn, err := n.Conn(i)
 	if err != nil {
 		return nil, err
 	}
@@ -300,11 +302,19 @@ func (n *Nodes) allHealthy(ctx context.Context) bool {
 	return true
 }
 
-// Dial connects to a node on loopback, lazily.
-func Dial(address string) (*grpc.ClientConn, error) {
-	conn, err := grpc.NewClient("passthrough:///"+address,
+// Conn connects to node i, lazily.
+func (n *Nodes) Conn(i int) (*grpc.ClientConn, error) {
+	if n.config.Dial == nil {
+		return Dial(n.GRPC(i))
+	}
+	return Dial(n.GRPC(i), grpc.WithContextDialer(n.config.Dial))
+}
+
+// Dial connects to a node, lazily.
+func Dial(address string, more ...grpc.DialOption) (*grpc.ClientConn, error) {
+	conn, err := grpc.NewClient("passthrough:///"+address, append(more,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.New())))
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(codec.New())))...)
 	if err != nil {
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}

@@ -59,7 +59,7 @@ func at(seen []map[uint64]string, index uint64) []string {
 }
 
 func (n *Nodes) state(ctx context.Context, i int) (*quorleasev1.ClusterStateResponse, error) {
-	conn, err := Dial(n.GRPC(i))
+	conn, err := n.Conn(i)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,18 @@ type Verdict struct {
 	Worst  string
 }
 
+// Said is what it came to in words. How says what was looked at.
+func (v Verdict) Said(how string) string {
+	text := fmt.Sprintf("%d tokens in %d buckets; %s", v.Tokens, v.Buckets, how)
+	if v.Takes > 0 {
+		text += fmt.Sprintf("; at the closest %d tokens were left", v.Closest)
+	}
+	if v.Broken > 0 {
+		text += fmt.Sprintf("; broken at %d moments, worst %s", v.Broken, v.Worst)
+	}
+	return text
+}
+
 func newVerdict() Verdict { return Verdict{Closest: math.MaxInt64} }
 
 // took books one take of a bucket.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"slices"
@@ -25,6 +26,27 @@ type History struct {
 	Partial bool
 	// Granted is the tokens debited of each limit, less what came back.
 	Granted map[string]int64
+	// leases is how often each was granted of which a record was made, by its id.
+	leases map[string]int
+}
+
+// Missing is how many leases are not there, and how many were granted more than once.
+func (h *History) Missing(leases []string) (lost, doubled int) {
+	for _, id := range leases {
+		switch n := h.leases[id]; {
+		case n == 0:
+			lost++
+		case n > 1:
+			doubled++
+		}
+	}
+	return lost, doubled
+}
+
+// Said is the verdict in words.
+func (h *History) Said() string {
+	return h.Verdict.Said(fmt.Sprintf("entries %d to %d, %v of authority time",
+		h.First, h.Last, (h.To - h.From).Round(time.Millisecond)))
 }
 
 // Log replays the log in a node's data directory, as far back as it goes, and
@@ -55,7 +77,7 @@ type Replay struct {
 // NewReplay begins before the first entry.
 func NewReplay() *Replay {
 	return &Replay{
-		machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}},
+		machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}, leases: map[string]int{}},
 		overrides: map[string][]*logv1.Override{}, escrows: map[string]*escrow{},
 	}
 }
@@ -107,6 +129,9 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 	switch kind := op.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		if answer := result.GetAcquire(); answer.GetGranted() && !answer.GetRepeated() {
+			if kind.Acquire.GetTrack() {
+				r.history.leases[hex.EncodeToString(kind.Acquire.GetLeaseId())]++
+			}
 			r.granted(kind.Acquire.GetCharges(), answer)
 		}
 	case *logv1.Operation_AskEscrow:

@@ -61,6 +61,11 @@ func (s *Spending) Outside(slack time.Duration) Verdict {
 	return verdict
 }
 
+// Tokens is what it hands out in d, rounded up.
+func (s Spec) Tokens(d time.Duration) int64 {
+	return tokensIn(s.Amount, time.Duration(s.Interval), d)
+}
+
 // tokensIn is what a rate hands out in d, rounded up.
 func tokensIn(amount int64, interval, d time.Duration) int64 {
 	var tokens big.Int
