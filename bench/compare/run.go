@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/quorlease/quorlease/bench/compare/quorlease"
 	"github.com/quorlease/quorlease/bench/link"
 	"github.com/quorlease/quorlease/bench/load"
+	"github.com/quorlease/quorlease/bench/sheet"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
@@ -81,28 +81,13 @@ func (r *run) say(format string, values ...any) {
 
 func (c *Config) settings() page.Settings {
 	return page.Settings{
-		Date: time.Now().Format(time.DateOnly), Machine: machine(),
-		Processors: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Callers: c.Callers, Keys: c.Keys, Distribution: string(c.Distribution), PacedRate: c.PacedRate,
-		Hasty: c.Hasty, Rounds: c.Rounds, WarmupMS: ms(c.Warmup), LengthMS: ms(c.Length),
+		Place: sheet.Here(), Callers: c.Callers, Keys: c.Keys, Distribution: string(c.Distribution), PacedRate: c.PacedRate,
+		Required: append([]string{}, c.Require...),
+		Hasty:    c.Hasty, Rounds: c.Rounds, WarmupMS: ms(c.Warmup), LengthMS: ms(c.Length),
 	}
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-
-// machine is the processor's name, where the kernel says it.
-func machine() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
 
 // open starts everybody who is there and connects to all.
 func (r *run) open(ctx context.Context, all []entrant) error {

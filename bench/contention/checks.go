@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/tally"
 )
 
 // check looks at the guarantees: from outside first, while somebody still answers,
@@ -19,7 +20,7 @@ func (r *run) check(ctx context.Context) error {
 	r.result.Faults = append(r.result.Faults, r.saboteur.done...)
 	if stopped := r.saboteur.stopped; stopped >= 0 {
 		// It may have stopped before the last grant.
-		if err := r.note(r.tally.Log(r.nodes, stopped, false)); err != nil {
+		if err := r.note(tally.Log(r.nodes, stopped, false, r.tally)); err != nil {
 			return err
 		}
 	}
@@ -33,7 +34,7 @@ func (r *run) check(ctx context.Context) error {
 	if err := r.nodes.Stop(leader, stopWait); err != nil {
 		return err
 	}
-	return r.note(r.tally.Log(r.nodes, leader, true))
+	return r.note(tally.Log(r.nodes, leader, true, r.tally))
 }
 
 // outside checks what the clients saw, by their clock.

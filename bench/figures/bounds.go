@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/contention"
+	"github.com/quorlease/quorlease/bench/plot"
 	"github.com/quorlease/quorlease/bench/report"
 	"github.com/quorlease/quorlease/bench/stat"
 )
@@ -109,14 +110,14 @@ func figuresOf(r *report.Result, name string, ratio, p99 float64) ([]figure, err
 	}
 	title := fmt.Sprintf("consensus over %s, %d callers", name, r.Settings.Callers)
 	figures := []figure{{
-		name: title, ours: report.Spread(r.Quorlease.DecisionsPerSecond, "/s"),
-		beside: "bare echo " + report.Spread(r.Echo.DecisionsPerSecond, "/s"),
-		ratio:  report.Spread(*r.Ratio, ""), bound: fmt.Sprintf("≥ %g", ratio), ok: r.Ratio.Median >= ratio,
+		name: title, ours: plot.Spread(r.Quorlease.DecisionsPerSecond, "/s"),
+		beside: "bare echo " + plot.Spread(r.Echo.DecisionsPerSecond, "/s"),
+		ratio:  plot.Spread(*r.Ratio, ""), bound: fmt.Sprintf("≥ %g", ratio), ok: r.Ratio.Median >= ratio,
 	}}
 	if p99 > 0 {
 		figures = append(figures, figure{
-			name: title + ", p99", ours: report.Spread(r.Quorlease.P99, " ms"),
-			beside: "bare echo " + report.Spread(r.Echo.P99, " ms"),
+			name: title + ", p99", ours: plot.Spread(r.Quorlease.P99, " ms"),
+			beside: "bare echo " + plot.Spread(r.Echo.P99, " ms"),
 			bound:  fmt.Sprintf("≤ %g ms", p99), ok: r.Quorlease.P99.Median <= p99,
 		})
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/plot"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
@@ -102,10 +102,10 @@ func permitFigures(rounds []measurements) ([]figure, error) {
 	return []figure{
 		alone, together,
 		{
-			name: "allocations of a permit", ours: report.Spread(allocs, ""), bound: "0", ok: allocs.Max == 0,
+			name: "allocations of a permit", ours: plot.Spread(allocs, ""), bound: "0", ok: allocs.Max == 0,
 		},
 		{
-			name: "decision while nobody answers (`Client.Acquire`)", ours: report.Spread(away, " ns"),
+			name: "decision while nobody answers (`Client.Acquire`)", ours: plot.Spread(away, " ns"),
 			bound: fmt.Sprintf("≤ %d ns", failOpenMost), ok: away.Median <= failOpenMost,
 		},
 	}, nil
@@ -127,7 +127,7 @@ func beside(rounds []measurements, ours, theirs string, most float64) (figure, e
 	}
 	ratio := stat.SpreadOf(ratios)
 	return figure{
-		ours: report.Spread(us, " ns"), beside: "x/time/rate " + report.Spread(them, " ns"),
-		ratio: report.Spread(ratio, ""), bound: fmt.Sprintf("≤ %g", most), ok: ratio.Median <= most,
+		ours: plot.Spread(us, " ns"), beside: "x/time/rate " + plot.Spread(them, " ns"),
+		ratio: plot.Spread(ratio, ""), bound: fmt.Sprintf("≤ %g", most), ok: ratio.Median <= most,
 	}, nil
 }

@@ -161,15 +161,7 @@ func verdict(ok bool, otherwise string) string {
 	return otherwise
 }
 
-// Spread is a median and its ends for people.
-func Spread(s stat.Spread, unit string) string { return spread(s, unit) }
-
-func spread(s stat.Spread, unit string) string {
-	if s.Min == s.Max {
-		return number(s.Median) + unit
-	}
-	return fmt.Sprintf("%s%s (%s to %s)", number(s.Median), unit, number(s.Min), number(s.Max))
-}
+func spread(s stat.Spread, unit string) string { return plot.Spread(s, unit) }
 
 func number(f float64) string { return plot.Number(f) }
 

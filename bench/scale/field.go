@@ -148,7 +148,7 @@ func (f *field) check(ctx context.Context, of string) ([]report.Check, error) {
 	if err := nodes.Stop(leader, stopWait); err != nil {
 		return nil, err
 	}
-	inside, err := f.tally.Log(nodes, leader, true)
+	inside, err := tally.Log(nodes, leader, true, f.tally)
 	checks := append(outside, inside...)
 	for i := range checks {
 		checks[i].By += " (" + of + ")"

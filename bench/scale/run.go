@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/plot"
 	"github.com/quorlease/quorlease/bench/report"
 	"github.com/quorlease/quorlease/bench/scale/page"
 	"github.com/quorlease/quorlease/bench/share"
+	"github.com/quorlease/quorlease/bench/sheet"
 )
 
 // run is one under way.
@@ -60,24 +58,8 @@ func (r *run) say(format string, values ...any) {
 
 func (c *Config) settings() page.Settings {
 	return page.Settings{
-		Date: time.Now().Format(time.DateOnly), Machine: machine(),
-		Processors: runtime.NumCPU(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Hasty: c.Hasty, Rounds: c.Rounds, WarmupMS: ms(c.Warmup), LengthMS: ms(c.Length),
+		Place: sheet.Here(), Hasty: c.Hasty, Rounds: c.Rounds, WarmupMS: ms(c.Warmup), LengthMS: ms(c.Length),
 	}
-}
-
-// machine is the processor's name, where the kernel says it.
-func machine() string {
-	text, err := os.ReadFile("/proc/cpuinfo")
-	if err != nil {
-		return ""
-	}
-	for line := range strings.Lines(string(text)) {
-		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
 }
 
 // rounds measures every point once a round. Every other round goes backwards, so that

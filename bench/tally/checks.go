@@ -20,43 +20,51 @@ func (t *Tally) Outside(slack time.Duration, permits bool) (checks []report.Chec
 		return nil, err
 	}
 	if longest := time.Duration(t.longest.Load()); !permits {
-		checks = append(checks, verdict("G1", "the clients' clock", spending.Outside(longest),
-			fmt.Sprintf("grants in windows of every length, slack %v (the longest answer) and a slot of %v",
-				longest.Round(time.Microsecond), spending.Slot)))
+		v := spending.Outside(longest)
+		checks = append(checks, verdict("G1", "the clients' clock", v,
+			v.Said(fmt.Sprintf("grants in windows of every length, slack %v (the longest answer) and a slot of %v",
+				longest.Round(time.Microsecond), spending.Slot))))
 	}
-	return append(checks, verdict("G2", "the clients' clock", spending.Outside(slack),
-		fmt.Sprintf("spending in windows of every length, slack %v (the limit's) and a slot of %v",
-			slack, spending.Slot))), nil
+	v := spending.Outside(slack)
+	return append(checks, verdict("G2", "the clients' clock", v,
+		v.Said(fmt.Sprintf("spending in windows of every length, slack %v (the limit's) and a slot of %v",
+			slack, spending.Slot)))), nil
 }
 
-// Log holds the log of node i, which has stopped, to G1. Where it is complete, every
-// grant that a client saw must have been debited in it.
-func (t *Tally) Log(nodes *bench.Nodes, i int, complete bool) ([]report.Check, error) {
+// Log holds the log of node i, which has stopped, to G1. Where it is said to be complete,
+// every grant that clients saw must have been debited in it, and it must begin with the
+// first entry.
+func Log(nodes *bench.Nodes, i int, complete bool, tallies ...*Tally) ([]report.Check, error) {
 	history, err := check.Log(nodes.Data(i))
 	if err != nil {
 		return nil, err
 	}
 	by := "the log of " + nodes.ID(i)
-	checks := []report.Check{verdict("G1", by, history.Verdict, fmt.Sprintf("entries %d to %d, %v of authority time",
-		history.First, history.Last, (history.To-history.From).Round(time.Millisecond)))}
-	if !complete || history.Partial {
+	checks := []report.Check{verdict("G1", by, history.Verdict, history.Said())}
+	if !complete {
 		return checks, nil
 	}
-	seen, debited := t.tokens.Load(), history.Granted[t.bucket.Limit]
-	return append(checks, report.Check{
-		Guarantee: "G1", By: by + " and the clients", OK: seen <= debited,
-		Text: fmt.Sprintf("%d tokens that clients were granted, %d debited", seen, debited),
-	}), nil
+	for _, t := range tallies {
+		checks = append(checks, t.within(history, by))
+	}
+	return checks, nil
 }
 
-func verdict(guarantee, by string, v check.Verdict, how string) report.Check {
-	text := fmt.Sprintf("%d tokens in %d buckets; %s", v.Tokens, v.Buckets, how)
-	if v.Takes > 0 {
-		text += fmt.Sprintf("; at the closest %d tokens were left", v.Closest)
+// within compares what clients were granted with what a log debited.
+func (t *Tally) within(history *check.History, by string) report.Check {
+	seen, debited := t.tokens.Load(), history.Granted[t.bucket.Limit]
+	c := report.Check{
+		Guarantee: "G1", By: by + " and the clients", OK: seen <= debited,
+		Text: fmt.Sprintf("%d tokens that clients were granted, %d debited", seen, debited),
 	}
-	if v.Broken > 0 {
-		text += fmt.Sprintf("; broken at %d moments, worst %s", v.Broken, v.Worst)
+	if history.Partial {
+		c.OK = false
+		c.Text = "the log begins with a snapshot: what was debited before is not known"
 	}
+	return c
+}
+
+func verdict(guarantee, by string, v check.Verdict, text string) report.Check {
 	return report.Check{Guarantee: guarantee, By: by, OK: v.Broken == 0, Text: text}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/quorlease/quorlease/bench/check"
 )
 
 func names(n int) []string {
@@ -65,6 +67,26 @@ func TestOutside(t *testing.T) {
 	checks, err = tally.Outside(0, true)
 	if err != nil || len(checks) != 1 || checks[0].Guarantee != "G2" || checks[0].OK {
 		t.Errorf("permits are only held to G2: %+v, %v", checks, err)
+	}
+}
+
+// TestLogAndClients: clients may not know of more than the log has, and a log that does
+// not reach back says nothing of that.
+func TestLogAndClients(t *testing.T) {
+	t.Parallel()
+	tally := New(bucket, names(1), time.Second)
+	for range 3 {
+		tally.Grant(0, tally.start, tally.start.Add(time.Millisecond))
+	}
+	for debited, ok := range map[int64]bool{2: false, 3: true, 4: true} {
+		history := &check.History{Granted: map[string]int64{"demo": debited}}
+		if got := tally.within(history, "a log"); got.OK != ok || got.By != "a log and the clients" {
+			t.Errorf("3 seen, %d debited: %+v", debited, got)
+		}
+		history.Partial = true
+		if got := tally.within(history, "a log"); got.OK || !strings.Contains(got.Text, "begins with a snapshot") {
+			t.Errorf("a part of a log: %+v", got)
+		}
 	}
 }
 

@@ -2,27 +2,13 @@ package page
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/quorlease/quorlease/bench/bound"
+	"github.com/quorlease/quorlease/bench/plot"
 	"github.com/quorlease/quorlease/bench/report"
 	"github.com/quorlease/quorlease/bench/stat"
 )
-
-// Bound is a figure that this program is held to, or aims at.
-type Bound struct {
-	Bound string `json:"bound"`
-	Name  string `json:"name"`
-	// Unit of the figures; empty for ratios and parts.
-	Unit string `json:"unit"`
-	// Least or Most is the bound; neither: the figure is there to be read. Aim is
-	// what would be good.
-	Least *float64 `json:"least"`
-	Most  *float64 `json:"most"`
-	Aim   *float64 `json:"aim"`
-	// Got is nil where a side of it was not measured.
-	Got *stat.Spread `json:"got"`
-	// OK: the median keeps the bound, or there is nothing to keep.
-	OK bool `json:"ok"`
-}
 
 // What a figure is of.
 type quantity int
@@ -82,6 +68,14 @@ var figures = []figure{
 		of: "escrow-session", what: processor, most: 6, aim: 4,
 	},
 	{slug: "escrow-paced-p99", name: "escrow, session, paced: p99", of: "escrow-paced", what: latency, most: 1},
+	{
+		slug: "consensus-unary-echo", name: "consensus, unary, over echo",
+		of: "consensus-unary", beside: "echo-unary", least: 0.33,
+	},
+	{
+		slug: "consensus-session-echo", name: "consensus, session, over stream echo",
+		of: "consensus-session", beside: "echo-stream", least: 0.12,
+	},
 	{slug: "consensus-session-rate", name: "consensus, session", of: "consensus-session", least: 45_000},
 	{slug: "consensus-session-p99", name: "consensus, session: p99", of: "consensus-session", what: latency, most: 8},
 	{
@@ -107,68 +101,141 @@ var figures = []figure{
 }
 
 // judge works out every figure.
-func (r *Result) judge() []Bound {
-	bounds := []Bound{}
+func (r *Result) judge() []bound.Bound {
+	bounds := []bound.Bound{}
 	for i := range figures {
 		bounds = append(bounds, figures[i].judge(r))
 	}
-	return bounds
+	return append(append(bounds, r.unanswered()...), r.killed()...)
 }
 
-func (f *figure) judge(r *Result) Bound {
-	b := Bound{Bound: f.slug, Name: f.name, OK: true, Got: f.got(r)}
-	switch {
-	case f.beside != "" || f.what == held:
-	case f.what == rate:
-		b.Unit = "/s"
-	case f.what == latency:
-		b.Unit = "ms"
-	case f.what == processor:
-		b.Unit = "us"
+// unit is that of a figure by itself.
+func (f *figure) unit() string {
+	switch f.what {
+	case rate:
+		return "/s"
+	case latency:
+		return "ms"
+	case processor:
+		return "us"
+	default:
+		return ""
 	}
+}
+
+func (f *figure) judge(r *Result) bound.Bound {
 	given := func(value float64) *float64 {
 		if value == 0 {
 			return nil
 		}
 		return &value
 	}
-	if !r.Settings.Hasty {
-		b.Least, b.Most, b.Aim = given(f.least), given(f.most), given(f.aim)
+	b := bound.Bound{
+		Bound: f.slug, Name: f.name, Least: given(f.least), Most: given(f.most), Aim: given(f.aim),
+		Required: r.requires(f.of) && (f.beside == "" || r.requires(f.beside)),
 	}
-	if b.Got != nil {
-		b.OK = (b.Least == nil || b.Got.Median >= f.least) && (b.Most == nil || b.Got.Median <= f.most)
+	binds := !r.Settings.Hasty
+	ours, why := r.worth(f.of, f)
+	if why != "" {
+		return b.Judge(nil, why, binds)
 	}
-	return b
+	spread := stat.SpreadOf(ours)
+	if f.beside == "" {
+		b.Unit = f.unit()
+		return b.Judge(&spread, "", binds)
+	}
+	theirs, why := r.worth(f.beside, f)
+	if why != "" {
+		return b.Judge(nil, why, binds)
+	}
+	ratios := make([]float64, min(len(ours), len(theirs)))
+	for n := range ratios {
+		ratios[n] = ours[n] / theirs[n]
+	}
+	b.Ours = &bound.Term{Unit: f.unit(), Got: spread}
+	b.Beside = &bound.Term{Name: r.side(f.beside).Name, Unit: f.unit(), Got: stat.SpreadOf(theirs)}
+	ratio := stat.SpreadOf(ratios)
+	return b.Judge(&ratio, "", binds)
 }
 
-// got is the figure, or nil.
-func (f *figure) got(r *Result) *stat.Spread {
-	side := r.side(f.of)
-	if side == nil || len(side.Rounds) == 0 {
-		return nil
+// requires says whether a side is this program's, the echo's, or a required system's.
+// What is nobody's is required by nobody.
+func (r *Result) requires(slug string) bool {
+	side := r.side(slug)
+	if side == nil {
+		return slices.ContainsFunc(r.Missing, func(m Missing) bool {
+			return systemOf[slug] == m.System && slices.Contains(r.Settings.Required, m.System)
+		})
 	}
-	if f.beside != "" {
-		beside := r.side(f.beside)
-		if beside == nil {
-			return nil
+	return side.System == own || side.System == echo || slices.Contains(r.Settings.Required, side.System)
+}
+
+// The systems that need nobody else's program.
+const (
+	own  = "quorlease"
+	echo = "echo"
+)
+
+// systemOf are the systems of others whose sides are in figures.
+var systemOf = map[string]string{
+	"ratelimit": "ratelimit", "redis-memory-pipelined": "redis-memory", "redis-memory-single": "redis-memory",
+	"redis-always-pipelined": "redis-always", "gubernator": "gubernator", "etcd-put": "etcd", "etcd-take": "etcd",
+}
+
+// refusedMost is the part of its questions that a side may refuse, or leave without an
+// answer, for its figures to say something: all buckets are full.
+const refusedMost = 0.001
+
+// worth is a figure of every round of a side, or why there is none. One who refuses what
+// he is asked for does less, or does nothing: to be compared with him is no merit.
+func (r *Result) worth(slug string, f *figure) (rounds []float64, why string) {
+	side := r.side(slug)
+	if side == nil {
+		for i := range r.Missing {
+			if m := &r.Missing[i]; m.System == systemOf[slug] {
+				return nil, m.System + ": " + m.Why
+			}
 		}
-		return over(side, beside, f.value)
+		return nil, slug + " was not run"
 	}
-	if f.what == processor {
-		return side.Summary.CPU
+	if len(side.Rounds) == 0 {
+		return nil, slug + " was not run"
 	}
-	spread := stat.SpreadOf(each(side.Rounds, f.value))
-	return &spread
+	for n := range side.Rounds {
+		round := &side.Rounds[n]
+		if round.Granted == 0 {
+			return nil, fmt.Sprintf("%s granted nothing in round %d", slug, n+1)
+		}
+		if f.what == processor && round.CPU == nil {
+			return nil, fmt.Sprintf("the processor time of %s in round %d is not known", slug, n+1)
+		}
+		rounds = append(rounds, f.value(round))
+	}
+	if part := refused(side.Rounds); side.System != own && part > refusedMost {
+		return nil, fmt.Sprintf("%s refused or failed %s of what it was asked for", slug, plot.Number(part))
+	}
+	return rounds, ""
 }
 
+// refused is the part of the questions that were denied or failed.
+func refused(rounds []report.Side) float64 {
+	var not, all int64
+	for n := range rounds {
+		not += rounds[n].Denied + rounds[n].Failed
+		all += rounds[n].Denied + rounds[n].Failed + rounds[n].Granted
+	}
+	if all == 0 {
+		return 1
+	}
+	return float64(not) / float64(all)
+}
+
+// value is the figure in one round.
 func (f *figure) value(s *report.Side) float64 {
 	switch f.what {
 	case latency:
 		return s.P99
 	case held:
-		if s.Granted == 0 {
-			return 0
-		}
 		return float64(s.Escrow) / float64(s.Granted)
 	case processor:
 		if s.CPU == nil {
@@ -180,72 +247,56 @@ func (f *figure) value(s *report.Side) float64 {
 	}
 }
 
-// bound says what the figure must be.
-func (b *Bound) bound() string {
-	var text string
-	switch {
-	case b.Least != nil:
-		text = "≥ " + number(*b.Least)
-	case b.Most != nil:
-		text = "≤ " + number(*b.Most)
-	default:
-		return ""
-	}
-	if b.Unit != "" && b.Unit != "/s" {
-		text += " "
-	}
-	text += b.Unit
-	if b.Aim != nil {
-		text += fmt.Sprintf(" (aim %s)", number(*b.Aim))
-	}
-	return text
-}
-
-// value is what it was.
-func (b *Bound) value() string {
-	if b.Got == nil {
-		return "not measured"
-	}
-	unit := b.Unit
-	if unit != "" && unit != "/s" {
-		unit = " " + unit
-	}
-	return report.Spread(*b.Got, unit)
-}
-
-// verdict is one word.
-func (b *Bound) verdict() string {
-	switch {
-	case b.Least == nil && b.Most == nil:
-		return ""
-	case b.Got == nil:
-		return "not measured"
-	case !b.OK:
-		return "MISSED"
-	default:
-		return "kept"
-	}
-}
-
-// Missed says, a line each, which bound was missed, and where somebody was granted
-// what this program must not grant.
-func (r *Result) Missed() (lines []string) {
-	for i := range r.Bounds {
-		if b := &r.Bounds[i]; !b.OK {
-			lines = append(lines, fmt.Sprintf("%s: %s is not %s", b.Name, b.value(), b.bound()))
+// unanswered holds this program's own sides to what others are held to.
+func (r *Result) unanswered() []bound.Bound {
+	worst, seen := stat.Spread{}, false
+	for i := range r.Sides {
+		side := &r.Sides[i]
+		if side.System != own || len(side.Rounds) == 0 {
+			continue
+		}
+		var parts []float64
+		for n := range side.Rounds {
+			parts = append(parts, refused(side.Rounds[n:n+1]))
+		}
+		if spread := stat.SpreadOf(parts); !seen || spread.Median > worst.Median {
+			worst, seen = spread, true
 		}
 	}
+	if !seen {
+		return nil
+	}
+	most := refusedMost
+	return []bound.Bound{bound.Bound{
+		Bound: "refused", Name: "Quorlease: part of the questions that was refused or failed, on its worst side", Most: &most,
+	}.Judge(&worst, "", !r.Settings.Hasty)}
+}
+
+// killed is what this program granted too many over a crash. No length excuses that.
+func (r *Result) killed() (bounds []bound.Bound) {
 	for i := range r.Trials {
 		t := &r.Trials[i]
-		switch {
-		case !ours(t.Trial):
-		case t.Failed != "":
-			lines = append(lines, fmt.Sprintf("%s, killed: %s", t.Name, t.Failed))
-		case t.Over > 0:
-			lines = append(lines, fmt.Sprintf("%s, killed: %s tokens over-admitted, not 0", t.Name, grouped(t.Over)))
+		if t.Trial != ConsensusTrial && t.Trial != EscrowTrial {
+			continue
 		}
+		none := 0.0
+		b := bound.Bound{
+			Bound: t.Trial + "-killed-over", Name: t.Name + ", killed: tokens over-admitted", Most: &none, Required: true,
+		}
+		if t.Failed != "" {
+			bounds = append(bounds, b.Judge(nil, t.Failed, true))
+			continue
+		}
+		over := stat.SpreadOf([]float64{float64(t.Over)})
+		bounds = append(bounds, b.Judge(&over, "", true))
 	}
-	return lines
+	return bounds
+}
+
+// Missed says, a line each, which guarantee broke and which bound was missed.
+func (r *Result) Missed() []string {
+	s := r.Section()
+	return s.Missed()
 }
 
 // The trials that are held to G1.
@@ -253,5 +304,3 @@ const (
 	ConsensusTrial = "consensus"
 	EscrowTrial    = "escrow"
 )
-
-func ours(trial string) bool { return trial == ConsensusTrial || trial == EscrowTrial }

@@ -1,9 +1,6 @@
 package page
 
 import (
-	_ "embed"
-	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
@@ -13,58 +10,8 @@ import (
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
-//go:embed page.html
-var pageText string
-
-var page = template.Must(plot.Template("page", nil).Parse(pageText))
-
 // HTML writes one page that needs nothing else: no script, no font, no network.
-func (r *Result) HTML(w io.Writer) error {
-	type table struct {
-		Title string
-		Heads []string
-		Rows  []row
-		Bars  plot.BarsDrawing
-	}
-	type promise struct{ Name, Copies, Disk, Over, How string }
-	type bound struct{ Name, Value, Bound, Verdict string }
-	view := struct {
-		*Result
-		Heading, Place, Versions, TrialHeading string
-		Tables                                 []table
-		Processor                              plot.BarsDrawing
-		Percentiles                            []plot.Drawing
-		Promises                               []promise
-		Judged                                 []bound
-		Lines, Absent                          []string
-	}{
-		Result: r, Heading: r.heading(), Place: r.place(), Versions: r.versions(), TrialHeading: r.trialHeading(),
-		Processor: r.processorTime(), Lines: r.Missed(),
-	}
-	for _, g := range r.groups() {
-		if rows := r.rows(g); len(rows) > 0 {
-			view.Tables = append(view.Tables, table{g.Title, heads, rows, r.rates(g)})
-		}
-		if g.echo != "" {
-			view.Percentiles = append(view.Percentiles, r.byPercentile(g))
-		}
-	}
-	for i := range r.Missing {
-		view.Absent = append(view.Absent, r.Missing[i].line())
-	}
-	for i := range r.Trials {
-		t := &r.Trials[i]
-		view.Promises = append(view.Promises, promise{t.Name, t.Copies, t.Disk, t.outcome(), t.how()})
-	}
-	for i := range r.Bounds {
-		b := &r.Bounds[i]
-		view.Judged = append(view.Judged, bound{b.Name, b.value(), b.bound(), b.verdict()})
-	}
-	if err := page.Execute(w, view); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
-}
+func (r *Result) HTML(w io.Writer) error { return r.sheet().HTML(w) }
 
 // class is a side's colour.
 func (s *Side) class() string {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quorlease/quorlease/bench/bound"
 	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/sheet"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
@@ -43,8 +45,8 @@ func sample() *Result {
 	r := &Result{
 		Version: "v1.2.3",
 		Settings: Settings{
-			Date: "2026-11-30", Machine: "A processor", Processors: 2, Platform: "linux/amd64", Callers: 128, Keys: 100,
-			Distribution: "uniform", PacedRate: 10_000, Rounds: 2, WarmupMS: 500, LengthMS: 2000,
+			Place:   sheet.Place{Date: "2026-11-30", Machine: "A processor", Processors: 2, Platform: "linux/amd64"},
+			Callers: 128, Keys: 100, Required: []string{"ratelimit"}, Distribution: "uniform", PacedRate: 10_000, Rounds: 2, WarmupMS: 500, LengthMS: 2000,
 		},
 		Sides: []Side{
 			side("echo-unary", "bare gRPC echo, unary", "echo", Unary,
@@ -81,6 +83,10 @@ func sample() *Result {
 				Trial: "redis-always", Name: "Redis, appendfsync always", Copies: "1 server", Disk: "synced",
 				Keys: 4, Burst: 1000, PerSecond: 40, Failed: "start again: it ended before it answered",
 			},
+		},
+		Checks: []report.Check{
+			{Guarantee: "G1", By: "the log of n2", OK: true, Text: "3 tokens in 1 buckets"},
+			{Guarantee: "G2", By: "the clients' clock (load)", OK: true, Text: "3 tokens in 1 buckets"},
 		},
 		Missing: []Missing{
 			{System: "etcd", Why: "there is no etcd", How: "apt-get install etcd-server"},
@@ -124,8 +130,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// bound finds one by its slug.
-func bound(t *testing.T, r *Result, slug string) *Bound {
+// judged finds one by its slug.
+func judged(t *testing.T, r *Result, slug string) *bound.Bound {
 	t.Helper()
 	for i := range r.Bounds {
 		if r.Bounds[i].Bound == slug {
@@ -140,15 +146,72 @@ func TestBounds(t *testing.T) {
 	t.Parallel()
 	r := sample()
 	// Ratios are those of each round, not those of medians.
-	got := bound(t, r, "escrow-unary-echo").Got
-	if want := stat.SpreadOf([]float64{63.0 / 70, 64.0 / 80}); *got != want {
-		t.Errorf("escrow over echo %+v, want %+v", *got, want)
+	b := judged(t, r, "escrow-unary-echo")
+	if want := stat.SpreadOf([]float64{63.0 / 70, 64.0 / 80}); *b.Got != want {
+		t.Errorf("escrow over echo %+v, want %+v", *b.Got, want)
 	}
-	if b := bound(t, r, "consensus-session-put"); b.Got != nil || !b.OK || b.verdict() != "not measured" {
-		t.Errorf("beside a system that is not there: %+v, %s", b, b.verdict())
+	if b.Ours.Got.Median != 63_500 || b.Beside.Got.Median != 75_000 || b.Beside.Name != "bare gRPC echo, unary" {
+		t.Errorf("made of %+v and %+v", b.Ours, b.Beside)
 	}
-	if b := bound(t, r, "escrow-session-held"); b.Got.Median != 1 || b.verdict() != "kept" {
-		t.Errorf("all from escrow: %+v, %s", b.Got, b.verdict())
+	if b := judged(t, r, "consensus-session-put"); b.Got != nil || !b.OK || b.Why != "etcd: there is no etcd" {
+		t.Errorf("beside a system that is not there: %+v", b)
+	}
+	if b := judged(t, r, "escrow-session-held"); b.Got.Median != 1 || b.Verdict() != bound.Kept {
+		t.Errorf("all from escrow: %+v, %s", b.Got, b.Verdict())
+	}
+}
+
+// TestWhatSaysNothing: nobody is better than one who does not do what he is asked for,
+// and one who has to be there is not let off by that.
+func TestWhatSaysNothing(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change             func(r *Result)
+		slug, why, verdict string
+	}{
+		"half of it is refused": {
+			func(r *Result) { r.Sides[7].Rounds[1].Denied = r.Sides[7].Rounds[1].Granted },
+			"escrow-unary-ratelimit", "ratelimit refused or failed 0.341 of what it was asked for", bound.NotThere,
+		},
+		"some of it fails": {
+			func(r *Result) { r.Sides[7].Rounds[0].Failed = 100 },
+			"escrow-session-ratelimit", "ratelimit refused or failed 0.002 of what it was asked for", bound.NotThere,
+		},
+		"a round of nothing": {
+			func(r *Result) { r.Sides[9].Rounds[1].Granted = 0 },
+			"escrow-session-redis", "redis-memory-pipelined granted nothing in round 2", bound.NotMeasured,
+		},
+		"of the echo": {
+			func(r *Result) { r.Sides[1].Rounds[0].Granted = 0 },
+			"escrow-session-echo", "echo-stream granted nothing in round 1", bound.NotThere,
+		},
+		"of this program": {
+			func(r *Result) { r.Sides[4].Rounds[0].Granted = 0 },
+			"escrow-session-p99", "escrow-session granted nothing in round 1", bound.NotThere,
+		},
+		"processor time that is not known": {
+			func(r *Result) { r.Sides[4].Rounds[1].CPU = nil },
+			"escrow-session-cpu", "the processor time of escrow-session in round 2 is not known", bound.NotThere,
+		},
+		"what is required and not there": {
+			func(r *Result) { r.Settings.Required = append(r.Settings.Required, "etcd") },
+			"consensus-session-put", "etcd: there is no etcd", bound.NotThere,
+		},
+	} {
+		r := sample()
+		row.change(r)
+		r.Sum()
+		b := judged(t, r, row.slug)
+		if b.Got != nil || b.Why != row.why || b.Verdict() != row.verdict || r.OK != (row.verdict == bound.NotMeasured) {
+			t.Errorf("%s: %+v, %s, ok %v", name, b, b.Verdict(), r.OK)
+		}
+	}
+	// What this program refuses is its own bound.
+	r := sample()
+	r.Sides[4].Rounds[0].Failed, r.Sides[4].Rounds[1].Denied = 1000, 1000
+	r.Sum()
+	if b := judged(t, r, "refused"); b.Verdict() != bound.Missed || r.OK {
+		t.Errorf("%+v", b)
 	}
 }
 
@@ -170,18 +233,21 @@ func TestMissed(t *testing.T) {
 		}
 	}
 	r.Trials[0].Over = 2
+	r.Checks[1].OK = false
 	r.Sum()
 	want := []string{
+		"G2 broken, by the clients' clock (load): 3 tokens in 1 buckets",
 		"escrow, session: part granted from escrow: 0 is not ≥ 0.99",
 		"consensus, session: p99: 9 ms is not ≤ 8 ms",
-		"Quorlease from escrow, killed: 2 tokens over-admitted, not 0",
+		"Quorlease from escrow, killed: tokens over-admitted: 2 is not 0",
 	}
 	if diff := cmp.Diff(want, r.Missed()); diff != "" || r.OK {
 		t.Errorf("ok %v, missed (-want +got):\n%s", r.OK, diff)
 	}
 	r.Trials[0].Over, r.Trials[0].Failed = 0, "nobody answered"
 	r.Trials[1].Failed = "nobody answered"
-	if got := r.Missed(); len(got) != 3 || got[2] != "Quorlease from escrow, killed: nobody answered" {
+	r.Sum()
+	if got := r.Missed(); len(got) != 4 || !strings.HasSuffix(got[3], "not measured: nobody answered, and it is required") {
 		t.Errorf("a trial that failed: %q", got)
 	}
 }
@@ -194,7 +260,7 @@ func TestHasty(t *testing.T) {
 	r.Sides[5].Rounds[0].P99, r.Sides[5].Rounds[1].P99 = 1000, 1000
 	r.Trials[0].Over = 1
 	r.Sum()
-	want := []string{"Quorlease from escrow, killed: 1 tokens over-admitted, not 0"}
+	want := []string{"Quorlease from escrow, killed: tokens over-admitted: 1 is not 0"}
 	if diff := cmp.Diff(want, r.Missed()); diff != "" {
 		t.Errorf("missed (-want +got):\n%s", diff)
 	}

@@ -1,12 +1,11 @@
 package page
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
+	"github.com/quorlease/quorlease/bench/bound"
 	"github.com/quorlease/quorlease/bench/report"
-	"github.com/quorlease/quorlease/bench/stat"
+	"github.com/quorlease/quorlease/bench/sheet"
 )
 
 // Result is one comparison. Its JSON is documented in docs/reference/bench.md: a
@@ -21,21 +20,24 @@ type Result struct {
 	Trials []Trial `json:"trials"`
 	// Missing are systems that were not there.
 	Missing []Missing `json:"missing"`
-	Bounds  []Bound   `json:"bounds"`
-	// OK: no bound was missed. What was not measured misses none.
+	// Checks of everything that Quorlease granted.
+	Checks []report.Check `json:"checks"`
+	Bounds []bound.Bound  `json:"bounds"`
+	// OK: no guarantee broke and no bound was missed. What was not measured misses none,
+	// unless it is required.
 	OK bool `json:"ok"`
 }
 
 // Settings are what was run.
 type Settings struct {
-	Date         string  `json:"date"`
-	Machine      string  `json:"machine"`
-	Processors   int     `json:"processors"`
-	Platform     string  `json:"platform"`
+	sheet.Place
+
 	Callers      int     `json:"callers"`
 	Keys         int     `json:"keys"`
 	Distribution string  `json:"distribution"`
 	PacedRate    float64 `json:"paced_per_second"`
+	// Required are systems without whose figures the result is not OK.
+	Required []string `json:"required"`
 	// Hasty: too short for any figure to be held to its bound.
 	Hasty    bool    `json:"hasty"`
 	Rounds   int     `json:"rounds"`
@@ -129,32 +131,5 @@ func (r *Result) side(slug string) *Side {
 	return nil
 }
 
-// over is the spread of a figure of one side over that of another, round by round.
-// It is nil where there is no such figure.
-func over(a, b *Side, of func(*report.Side) float64) *stat.Spread {
-	var ratios []float64
-	for n := range min(len(a.Rounds), len(b.Rounds)) {
-		below := of(&b.Rounds[n])
-		if below <= 0 {
-			return nil
-		}
-		ratios = append(ratios, of(&a.Rounds[n])/below)
-	}
-	if len(ratios) == 0 {
-		return nil
-	}
-	spread := stat.SpreadOf(ratios)
-	return &spread
-}
-
-func perSecond(s *report.Side) float64 { return s.DecisionsPerSecond }
-
 // JSON writes the result as one object.
-func (r *Result) JSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
-}
+func (r *Result) JSON(w io.Writer) error { return sheet.JSON(w, r) }

@@ -6,10 +6,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/quorlease/quorlease/bench/plot"
 	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/sheet"
+	"github.com/quorlease/quorlease/bench/stat"
 )
 
 // group is the sides of one kind.
@@ -28,38 +29,42 @@ func (r *Result) groups() []group {
 	}
 }
 
-// row is a side as it is shown.
-type row struct{ Name, Rate, P50, P99, CPU, Echo, Failed string }
-
-// heads are what stands above.
-var heads = []string{"decisions/s", "p50 ms", "p99 ms", "server CPU us", "over echo", "failed"}
-
-func (r row) cells() []string { return []string{r.Rate, r.P50, r.P99, r.CPU, r.Echo, r.Failed} }
-
-// rows are the sides of a group.
-func (r *Result) rows(g group) (rows []row) {
-	echo := r.side(g.echo)
+// table is the sides of a group; no rows: there is none.
+func (r *Result) table(g group) sheet.Table {
+	t := sheet.Table{
+		Title: g.Title,
+		Heads: []string{"", "decisions/s", "p50 ms", "p99 ms", "server CPU us", "over echo", "denied", "failed"},
+	}
+	beside := r.side(g.echo)
 	for i := range r.Sides {
 		side := &r.Sides[i]
 		if side.Kind != g.Kind {
 			continue
 		}
 		s := &side.Summary
-		one := row{
-			Name: side.Name, Rate: report.Spread(s.DecisionsPerSecond, ""), P50: report.Spread(s.P50, ""),
-			P99: report.Spread(s.P99, ""), CPU: "not known", Failed: grouped(s.Failed),
+		over := ""
+		if beside != nil && beside != side {
+			over = overEcho(side, beside)
 		}
-		if s.CPU != nil {
-			one.CPU = report.Spread(*s.CPU, "")
-		}
-		if echo != nil && echo != side {
-			if ratio := over(side, echo, perSecond); ratio != nil {
-				one.Echo = report.Spread(*ratio, "")
-			}
-		}
-		rows = append(rows, one)
+		t.Rows = append(t.Rows, []string{
+			side.Name, plot.Spread(s.DecisionsPerSecond, ""), plot.Spread(s.P50, ""), plot.Spread(s.P99, ""), cost(s), over,
+			grouped(s.Denied), grouped(s.Failed),
+		})
 	}
-	return rows
+	return t
+}
+
+// overEcho is the ratio to the echo, round by round; empty where the echo has none.
+func overEcho(side, beside *Side) string {
+	var ratios []float64
+	for n := range min(len(side.Rounds), len(beside.Rounds)) {
+		below := beside.Rounds[n].DecisionsPerSecond
+		if below <= 0 {
+			return ""
+		}
+		ratios = append(ratios, side.Rounds[n].DecisionsPerSecond/below)
+	}
+	return plot.Spread(stat.SpreadOf(ratios), "")
 }
 
 // heading is what was run, in one line.
@@ -77,17 +82,6 @@ func (r *Result) heading() string {
 		s.Callers, s.Keys, s.Distribution, rounds, number(s.LengthMS/1000), hasty)
 }
 
-// place is where and when.
-func (r *Result) place() string {
-	s := &r.Settings
-	machine := s.Machine
-	if machine != "" {
-		machine += ", "
-	}
-	return fmt.Sprintf("%s; %s%d processors for servers and callers together, %s; quorlease %s",
-		s.Date, machine, s.Processors, s.Platform, r.Version)
-}
-
 // versions names the programs that were compared with.
 func (r *Result) versions() string {
 	var all []string
@@ -99,41 +93,57 @@ func (r *Result) versions() string {
 	return strings.Join(slices.Compact(all), ", ")
 }
 
-// Text writes the result for people.
-func (r *Result) Text(w io.Writer) error {
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n%s\n", r.heading(), r.place())
-	if versions := r.versions(); versions != "" {
-		fmt.Fprintf(&out, "beside %s\n", versions)
+// Section is the comparison as a part of a sheet.
+func (r *Result) Section() sheet.Section {
+	s := sheet.Section{
+		Section: "compare", Title: "Beside what people run today", Heading: []string{r.heading()}, Hasty: r.Settings.Hasty,
+		Bounds: r.Bounds, Checks: r.Checks, Brief: r.brief(),
 	}
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	if versions := r.versions(); versions != "" {
+		s.Heading = append(s.Heading, "beside "+versions)
+	}
 	for _, g := range r.groups() {
-		rows := r.rows(g)
-		if len(rows) == 0 {
+		t := r.table(g)
+		if len(t.Rows) == 0 {
 			continue
 		}
-		fmt.Fprintf(table, "\n%s\t%s\n", g.Title, strings.Join(heads, "\t"))
-		for _, one := range rows {
-			fmt.Fprintf(table, "  %s\t%s\n", one.Name, strings.Join(one.cells(), "\t"))
-		}
-		if err := table.Flush(); err != nil {
-			return fmt.Errorf("write the result: %w", err)
+		s.Tables, s.Bars = append(s.Tables, t), append(s.Bars, r.rates(g))
+		if g.echo != "" {
+			s.Plots = append(s.Plots, r.byPercentile(g))
 		}
 	}
-	r.textTrials(&out)
-	r.textBounds(&out)
-	r.textFailures(&out)
-	if len(r.Missing) > 0 {
-		out.WriteString("\nnot measured\n")
-		for _, m := range r.Missing {
-			fmt.Fprintf(&out, "  %s\n", m.line())
+	if len(r.Sides) > 0 {
+		s.Bars = append(s.Bars, r.processorTime())
+	}
+	if len(r.Trials) > 0 {
+		s.Tables = append(s.Tables, r.trials())
+	}
+	var missing, failures []string
+	for i := range r.Missing {
+		missing = append(missing, r.Missing[i].line())
+	}
+	for i := range r.Sides {
+		side := &r.Sides[i]
+		for _, reason := range slices.Sorted(maps.Keys(side.Failures)) {
+			failures = append(failures, fmt.Sprintf("%s: %s by %s", side.Name, grouped(side.Failures[reason]), reason))
 		}
 	}
-	if _, err := io.WriteString(w, out.String()); err != nil {
-		return fmt.Errorf("write the result: %w", err)
+	for _, l := range []sheet.List{{Title: "not measured", Lines: missing}, {Title: "failed calls", Lines: failures}} {
+		if len(l.Lines) > 0 {
+			s.Lists = append(s.Lists, l)
+		}
 	}
-	return nil
+	return s
 }
+
+func (r *Result) sheet() *sheet.Sheet {
+	return &sheet.Sheet{
+		Title: "quorlease bench compare", Version: r.Version, Place: r.Settings.Place, Sections: []sheet.Section{r.Section()},
+	}
+}
+
+// Text writes the result for people.
+func (r *Result) Text(w io.Writer) error { return r.sheet().Text(w) }
 
 // line says which it is, why, and how to get it.
 func (m *Missing) line() string {
@@ -163,47 +173,65 @@ func (t *Trial) how() string {
 	return text
 }
 
-// trialHeading says what all of them have in common.
-func (r *Result) trialHeading() string {
-	if len(r.Trials) == 0 {
-		return ""
+// trials is what became of everybody who was killed.
+func (r *Result) trials() sheet.Table {
+	first := &r.Trials[0]
+	t := sheet.Table{
+		Title: fmt.Sprintf("kill -9 of every process after %d buckets of %s tokens, %s a second, were emptied",
+			first.Keys, grouped(first.Burst), grouped(first.PerSecond)),
+		Heads: []string{"", "an answer is in", "and on disk", "over-admitted", ""},
 	}
-	t := &r.Trials[0]
-	return fmt.Sprintf("kill -9 of every process after %d buckets of %s tokens, %s a second, were emptied",
-		t.Keys, grouped(t.Burst), grouped(t.PerSecond))
-}
-
-func (r *Result) textTrials(out *strings.Builder) {
-	if len(r.Trials) == 0 {
-		return
-	}
-	fmt.Fprintf(out, "\n%s\n", r.trialHeading())
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "  \tan answer is in\tand on disk\tover-admitted\t")
 	for i := range r.Trials {
-		t := &r.Trials[i]
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", t.Name, t.Copies, t.Disk, t.outcome(), t.how())
+		one := &r.Trials[i]
+		t.Rows = append(t.Rows, []string{one.Name, one.Copies, one.Disk, one.outcome(), one.how()})
 	}
-	table.Flush()
+	return t
 }
 
-func (r *Result) textBounds(out *strings.Builder) {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nlike with like, round by round\t\tbound\t")
-	for i := range r.Bounds {
-		b := &r.Bounds[i]
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", b.Name, b.value(), b.bound(), b.verdict())
+// cost is the servers' processor time.
+func cost(s *report.Summary) string {
+	if s.CPU == nil {
+		return "not known"
 	}
-	table.Flush()
+	return plot.Spread(*s.CPU, "")
 }
 
-func (r *Result) textFailures(out *strings.Builder) {
+// brief is what a document shows: a row a side, medians only.
+func (r *Result) brief() *sheet.Table {
+	if len(r.Sides) == 0 {
+		return nil
+	}
+	over := map[string]string{}
+	for i := range r.Trials {
+		over[r.Trials[i].Trial] = r.Trials[i].outcome()
+	}
+	t := &sheet.Table{
+		Title: r.heading() + "; beside " + r.versions() + ":",
+		Heads: []string{"a decision", "per second", "p50 ms", "p99 ms", "servers' processor time", "over-admitted after kill -9"},
+	}
 	for i := range r.Sides {
 		side := &r.Sides[i]
-		for _, reason := range slices.Sorted(maps.Keys(side.Failures)) {
-			fmt.Fprintf(out, "\n%s: %s calls failed by %s\n", side.Name, grouped(side.Failures[reason]), reason)
+		s := &side.Summary
+		micros, killed := "not known", over[side.System]
+		if s.CPU != nil {
+			micros = number(s.CPU.Median) + " us"
 		}
+		name := side.Name
+		if side.System == own {
+			killed = over[ConsensusTrial]
+			if strings.HasPrefix(side.Side, EscrowTrial) {
+				killed = over[EscrowTrial]
+			}
+			name = "**" + name + "**"
+		}
+		if side.Kind == Paced {
+			name += ", paced"
+		}
+		t.Rows = append(t.Rows, []string{
+			name, number(s.DecisionsPerSecond.Median), number(s.P50.Median), number(s.P99.Median), micros, killed,
+		})
 	}
+	return t
 }
 
 func number(f float64) string { return plot.Number(f) }

@@ -1,43 +1,15 @@
 package page
 
 import (
-	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 
 	"github.com/quorlease/quorlease/bench/plot"
 )
 
-//go:embed page.html
-var pageText string
-
-var page = template.Must(plot.Template("page", nil).Parse(pageText))
-
 // HTML writes one page that needs nothing else: no script, no font, no network.
-func (r *Result) HTML(w io.Writer) error {
-	type bound struct{ Name, Value, Bound, Verdict string }
-	view := struct {
-		*Result
-		Heading, Place, Kept string
-		Tables               []table
-		Plots                []plot.Drawing
-		Judged               []bound
-		Lines                []string
-	}{
-		Result: r, Heading: r.heading(), Place: r.place(), Kept: r.kept(), Tables: r.tables(), Plots: r.plots(),
-		Lines: r.Missed(),
-	}
-	for i := range r.Bounds {
-		b := &r.Bounds[i]
-		view.Judged = append(view.Judged, bound{b.Name, b.value(), b.bound(), b.verdict()})
-	}
-	if err := page.Execute(w, view); err != nil {
-		return fmt.Errorf("write the page: %w", err)
-	}
-	return nil
-}
+func (r *Result) HTML(w io.Writer) error { return r.sheet().HTML(w) }
 
 func (r *Result) plots() (drawings []plot.Drawing) {
 	if len(r.Nodes) > 0 {

@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/quorlease/quorlease/bench/bound"
 	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/sheet"
 )
 
 // update rewrites the golden files instead of comparing with them.
@@ -41,7 +43,7 @@ func sample() *Result {
 	r := &Result{
 		Version: "v1.2.3",
 		Settings: Settings{
-			Date: "2026-11-30", Machine: "A processor", Processors: 2, Platform: "linux/amd64", Share: 0.1,
+			Place: sheet.Place{Date: "2026-11-30", Machine: "A processor", Processors: 2, Platform: "linux/amd64"}, Share: 0.1,
 			Rounds: 2, WarmupMS: 1000, LengthMS: 1000,
 		},
 		Nodes: []Point{
@@ -150,6 +152,13 @@ func TestBoundless(t *testing.T) {
 	unshared.Sum()
 	if got := unshared.Missed(); len(got) != 0 || !unshared.OK {
 		t.Errorf("without shares: %q", got)
+	}
+	for i := range unshared.Bounds {
+		b := &unshared.Bounds[i]
+		if strings.HasPrefix(b.Bound, "nodes-5-") &&
+			(b.Verdict() != bound.NotMeasured || b.Why != "nodes had no share of a processor each: not root") {
+			t.Errorf("without shares: %+v", b)
+		}
 	}
 	if len(unshared.Notes) == 0 || !strings.HasSuffix(unshared.Notes[0], "held to no bound: not root") {
 		t.Errorf("without shares: notes %q", unshared.Notes)

@@ -1,11 +1,11 @@
 package page
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
+	"github.com/quorlease/quorlease/bench/bound"
 	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/sheet"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
@@ -25,18 +25,16 @@ type Result struct {
 	// Checks of all histories.
 	Checks []report.Check `json:"checks"`
 	// Notes say what a reader has to know of the figures.
-	Notes  []string `json:"notes"`
-	Bounds []Bound  `json:"bounds"`
+	Notes  []string      `json:"notes"`
+	Bounds []bound.Bound `json:"bounds"`
 	// OK: no guarantee broke and no bound was missed.
 	OK bool `json:"ok"`
 }
 
 // Settings are what was run.
 type Settings struct {
-	Date       string `json:"date"`
-	Machine    string `json:"machine"`
-	Processors int    `json:"processors"`
-	Platform   string `json:"platform"`
+	sheet.Place
+
 	// Share is what part of a processor each node of the first part had. 0: there was
 	// no such bound, and Unshared says why.
 	Share    float64 `json:"share"`
@@ -213,11 +211,4 @@ func (r *Result) second() (smallest *Point) {
 }
 
 // JSON writes the result as one object.
-func (r *Result) JSON(w io.Writer) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
-}
+func (r *Result) JSON(w io.Writer) error { return sheet.JSON(w, r) }

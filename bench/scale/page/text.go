@@ -5,24 +5,15 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/quorlease/quorlease/bench/plot"
-	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/sheet"
 	"github.com/quorlease/quorlease/bench/stat"
 )
 
-// table is one part as it is shown.
-type table struct {
-	Title string
-	Heads []string
-	Rows  [][]string
-}
-
 // tables are the parts that were run.
-func (r *Result) tables() (all []table) {
-	for _, t := range []table{r.nodesTable(), r.keysTable(), r.callersTable(), r.snapshotsTable()} {
+func (r *Result) tables() (all []sheet.Table) {
+	for _, t := range []sheet.Table{r.nodesTable(), r.keysTable(), r.callersTable(), r.snapshotsTable()} {
 		if len(t.Rows) > 0 {
 			all = append(all, t)
 		}
@@ -35,7 +26,7 @@ func ratio(s *stat.Spread) string {
 	if s == nil {
 		return ""
 	}
-	return report.Spread(*s, "")
+	return plot.Spread(*s, "")
 }
 
 // cost is the nodes' processor time.
@@ -43,16 +34,16 @@ func (s *Summary) cost() string {
 	if s.CPU == nil {
 		return "not known"
 	}
-	return report.Spread(*s.CPU, "")
+	return plot.Spread(*s.CPU, "")
 }
 
-func (r *Result) nodesTable() table {
+func (r *Result) nodesTable() sheet.Table {
 	one, second := at(r.Nodes, 1), r.second()
 	from := "from the second on"
 	if second != nil {
 		from = fmt.Sprintf("from %d on", second.At)
 	}
-	t := table{
+	t := sheet.Table{
 		Title: "nodes, " + r.sharing(),
 		Heads: []string{
 			"nodes", "grants/s", "over linear", from, "node CPU us", "busiest node's cores", "entries/s",
@@ -67,9 +58,9 @@ func (r *Result) nodesTable() table {
 			onward = ratio(p.linear(second))
 		}
 		t.Rows = append(t.Rows, []string{
-			p.members(), report.Spread(s.GrantsPerSecond, ""), ratio(p.linear(one)), onward, s.cost(),
-			report.Spread(s.Busiest, ""), report.Spread(s.Entries, ""),
-			report.Spread(s.P50, ""), report.Spread(s.P99, ""), report.Spread(s.Generator, ""), grouped(s.Failed),
+			p.members(), plot.Spread(s.GrantsPerSecond, ""), ratio(p.linear(one)), onward, s.cost(),
+			plot.Spread(s.Busiest, ""), plot.Spread(s.Entries, ""),
+			plot.Spread(s.P50, ""), plot.Spread(s.P99, ""), plot.Spread(s.Generator, ""), grouped(s.Failed),
 		})
 	}
 	return t
@@ -109,9 +100,9 @@ func each(points []Point) string {
 		counted(int64(p.Keys), "key"))
 }
 
-func (r *Result) keysTable() table {
+func (r *Result) keysTable() sheet.Table {
 	few := at(r.Keys, thousand)
-	t := table{Heads: []string{
+	t := sheet.Table{Heads: []string{
 		"keys", "grants/s", "over " + grouped(thousand) + " keys", "node CPU us", "entries/s", "p50 ms", "p99 ms",
 		"longest gap ms", "buckets touched", "from escrow", "failed",
 	}}
@@ -125,8 +116,8 @@ func (r *Result) keysTable() table {
 			over = ratio(p.over(few, rate, 1))
 		}
 		t.Rows = append(t.Rows, []string{
-			grouped(p.At), report.Spread(s.GrantsPerSecond, ""), over, s.cost(), report.Spread(s.Entries, ""),
-			report.Spread(s.P50, ""), report.Spread(s.P99, ""), report.Spread(s.Gap, ""), report.Spread(s.Touched, ""), p.part(),
+			grouped(p.At), plot.Spread(s.GrantsPerSecond, ""), over, s.cost(), plot.Spread(s.Entries, ""),
+			plot.Spread(s.P50, ""), plot.Spread(s.P99, ""), plot.Spread(s.Gap, ""), plot.Spread(s.Touched, ""), p.part(),
 			grouped(s.Failed),
 		})
 	}
@@ -134,10 +125,10 @@ func (r *Result) keysTable() table {
 }
 
 // part is how much came from escrow.
-func (p *Point) part() string { return report.Spread(stat.SpreadOf(p.each(held)), "") }
+func (p *Point) part() string { return plot.Spread(stat.SpreadOf(p.each(held)), "") }
 
-func (r *Result) callersTable() table {
-	t := table{Heads: []string{
+func (r *Result) callersTable() sheet.Table {
+	t := sheet.Table{Heads: []string{
 		"callers", "grants/s", "node CPU us", "p50 ms", "p99 ms", "callers' cores", "from escrow", "failed",
 	}}
 	for i := range r.Callers {
@@ -146,15 +137,15 @@ func (r *Result) callersTable() table {
 		t.Title = fmt.Sprintf("callers; %s over %s by sessions to all nodes",
 			counted(int64(p.Voters), "node"), counted(int64(p.Keys), "key"))
 		t.Rows = append(t.Rows, []string{
-			grouped(p.At), report.Spread(s.GrantsPerSecond, ""), s.cost(), report.Spread(s.P50, ""), report.Spread(s.P99, ""),
-			report.Spread(s.Generator, ""), p.part(), grouped(s.Failed),
+			grouped(p.At), plot.Spread(s.GrantsPerSecond, ""), s.cost(), plot.Spread(s.P50, ""), plot.Spread(s.P99, ""),
+			plot.Spread(s.Generator, ""), p.part(), grouped(s.Failed),
 		})
 	}
 	return t
 }
 
-func (r *Result) snapshotsTable() table {
-	t := table{Heads: []string{
+func (r *Result) snapshotsTable() sheet.Table {
+	t := sheet.Table{Heads: []string{
 		"buckets", "snapshot MB", "taken", "pause ms", "longest pause ms", "grants/s", "p99 ms", "longest answer ms",
 		"failed",
 	}}
@@ -184,72 +175,26 @@ func (r *Result) heading() string {
 		rounds, number(s.LengthMS/1000), hasty)
 }
 
-// place is where and when.
-func (r *Result) place() string {
-	s := &r.Settings
-	machine := s.Machine
-	if machine != "" {
-		machine += ", "
+// Section is the measure as a part of a sheet.
+func (r *Result) Section() sheet.Section {
+	s := sheet.Section{
+		Section: "scale", Title: "How it scales", Heading: []string{r.heading()}, Hasty: r.Settings.Hasty,
+		Tables: r.tables(), Plots: r.plots(), Bounds: r.Bounds, Checks: r.Checks, Notes: r.Notes,
 	}
-	return fmt.Sprintf("%s; %s%d processors for nodes and callers together, %s; quorlease %s",
-		s.Date, machine, s.Processors, s.Platform, r.Version)
+	if failures := r.failures(); len(failures) > 0 {
+		s.Lists = append(s.Lists, sheet.List{Title: "failed calls", Lines: failures})
+	}
+	return s
 }
 
-// kept is what became of the guarantees, in one line.
-func (r *Result) kept() string {
-	broken := len(r.brokenChecks())
-	switch {
-	case len(r.Checks) == 0:
-		return "G1 and G2 were not looked at"
-	case broken > 0:
-		return fmt.Sprintf("%d of %d checks of G1 and G2 failed", broken, len(r.Checks))
-	default:
-		return fmt.Sprintf("G1 and G2 held in all of %d checks, over whole histories", len(r.Checks))
+func (r *Result) sheet() *sheet.Sheet {
+	return &sheet.Sheet{
+		Title: "quorlease bench scale", Version: r.Version, Place: r.Settings.Place, Sections: []sheet.Section{r.Section()},
 	}
 }
 
 // Text writes the result for people.
-func (r *Result) Text(w io.Writer) error {
-	var out strings.Builder
-	fmt.Fprintf(&out, "%s\n%s\n", r.heading(), r.place())
-	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
-	for _, t := range r.tables() {
-		fmt.Fprintf(&out, "\n%s\n", t.Title)
-		for _, row := range append([][]string{t.Heads}, t.Rows...) {
-			fmt.Fprintf(table, "  %s\n", strings.Join(row, "\t"))
-		}
-		if err := table.Flush(); err != nil {
-			return fmt.Errorf("write the result: %w", err)
-		}
-	}
-	if len(r.Bounds) > 0 {
-		fmt.Fprintln(table, "\nround by round\t\tbound\t")
-	}
-	for i := range r.Bounds {
-		b := &r.Bounds[i]
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\n", b.Name, b.value(), b.bound(), b.verdict())
-	}
-	if err := table.Flush(); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	fmt.Fprintf(&out, "\n%s\n", r.kept())
-	for _, line := range slices.Concat(r.brokenChecks(), r.Notes, r.failures()) {
-		fmt.Fprintf(&out, "%s\n", line)
-	}
-	if _, err := io.WriteString(w, out.String()); err != nil {
-		return fmt.Errorf("write the result: %w", err)
-	}
-	return nil
-}
-
-func (r *Result) brokenChecks() (lines []string) {
-	for _, c := range r.Checks {
-		if !c.OK {
-			lines = append(lines, fmt.Sprintf("%s broken, by %s: %s", c.Guarantee, c.By, c.Text))
-		}
-	}
-	return lines
-}
+func (r *Result) Text(w io.Writer) error { return r.sheet().Text(w) }
 
 // failures are calls without an answer, by reason.
 func (r *Result) failures() (lines []string) {
