@@ -51,7 +51,7 @@ func (r *Return) split(w *Wallet) []*Return {
 }
 
 // Returned tells what became of a return. One that certainly was not applied is held
-// again.
+// again; what is void goes back later.
 func (w *Wallet) Returned(r *Return, err error) {
 	if outcome.MayHaveHappened(err) {
 		return
@@ -63,7 +63,12 @@ func (w *Wallet) Returned(r *Return, err error) {
 		h := p.of.at
 		h.shard.mu.Lock()
 		p.of.returned = false
-		if !p.of.void && !h.dropped && now < p.of.until {
+		switch {
+		case now >= p.of.until:
+		case p.of.void || h.dropped:
+			p.of.unspent += p.tokens
+			w.backLocked(now+pauseMin, p.of)
+		default:
 			p.of.unspent += p.tokens
 			pot := &h.pots[p.of.pot]
 			if !slices.Contains(pot.portions, p.of) {

@@ -31,10 +31,7 @@ func (w *Wallet) Step() (Work, time.Duration) {
 	defer w.mu.Unlock()
 	now := w.config.Elapsed()
 	w.drainLocked(now)
-	w.hot.Lock()
-	hot := w.hot.list
-	w.hot.list = nil
-	w.hot.Unlock()
+	hot, more := w.hottest()
 	var work Work
 	for _, h := range hot {
 		w.lookLocked(now, h, &work)
@@ -46,7 +43,7 @@ func (w *Wallet) Step() (Work, time.Duration) {
 		work.Returns, w.backs = w.backs.split(w), nil
 	}
 	next := now + restMax
-	if len(w.retired) > 0 {
+	if more || len(w.retired) > 0 {
 		next = now
 	}
 	if len(w.alarms) > 0 {
@@ -58,11 +55,28 @@ func (w *Wallet) Step() (Work, time.Duration) {
 	return work, max(0, next-now)
 }
 
+// hottest are keys to look at, and whether there are more: whoever applies an entry waits
+// for a step.
+func (w *Wallet) hottest() (some []*holding, more bool) {
+	w.hot.Lock()
+	defer w.hot.Unlock()
+	n := min(len(w.hot.list), looksMax)
+	some, w.hot.list = w.hot.list[:n], w.hot.list[n:]
+	if len(w.hot.list) == 0 {
+		w.hot.list = nil
+	}
+	return some, w.hot.list != nil
+}
+
 // ringLocked does what an alarm is for.
 func (w *Wallet) ringLocked(now time.Duration, a alarm, work *Work) {
 	switch {
 	case a.sequence != 0:
 		delete(w.ledger, a.sequence)
+		if one := w.asks[a.sequence]; one != nil && now >= one.until {
+			w.outcome.Lost++
+			delete(w.asks, a.sequence)
+		}
 	case a.lease != "":
 		w.leases[a.lease] = slices.DeleteFunc(w.leases[a.lease], func(r *Reservation) bool { return r.until <= now })
 		if len(w.leases[a.lease]) == 0 {
@@ -80,7 +94,7 @@ func (w *Wallet) lookLocked(now time.Duration, h *holding, work *Work) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.queued = false
-	if h.dropped {
+	if h.dropped || s.over {
 		return
 	}
 	next, idle := now+restMax, true
@@ -185,16 +199,17 @@ func (d *demand) used(now time.Duration, terms *Terms) bool {
 	return !terms.Keyed || d.before > 0 && d.last-d.before < terms.Life
 }
 
-// backLocked has a portion go back with the next return. Both locks are held.
-func (w *Wallet) backLocked(now time.Duration, one *portion) {
+// backLocked has a portion go back with a return at a time, or sooner with others. Both
+// locks are held.
+func (w *Wallet) backLocked(at time.Duration, one *portion) {
 	if one.returned {
 		return
 	}
 	if w.backs == nil {
-		w.backs, w.backsAt = &Return{}, now+gather
+		w.backs, w.backsAt = &Return{}, at+gather
 	}
 	if one.unspent > 0 {
-		w.backsAt = now
+		w.backsAt = min(w.backsAt, at)
 	}
 	w.backs.add(one)
 }

@@ -198,6 +198,7 @@ func (w *Wallet) drainLocked(now time.Duration) {
 			delete(last.keys, key)
 			h.shard.mu.Lock()
 			w.voidLocked(now, h)
+			w.leaveLocked(h)
 			h.dropped = true
 			h.shard.mu.Unlock()
 			w.known.Add(-1)
@@ -206,6 +207,16 @@ func (w *Wallet) drainLocked(now time.Duration) {
 			}
 		}
 		w.retired = w.retired[:len(w.retired)-1]
+	}
+}
+
+// leaveLocked has the asks of a key forgotten in time that nobody looks at any more: one
+// whose fate is not known is not sent again. Both locks are held.
+func (w *Wallet) leaveLocked(h *holding) {
+	for i := range h.pots {
+		if a := h.pots[i].ask; a != nil {
+			heap.Push(&w.alarms, alarm{at: a.until, sequence: a.op.GetId().GetSequence()})
+		}
 	}
 }
 
