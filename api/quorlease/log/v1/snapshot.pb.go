@@ -1985,8 +1985,12 @@ type SnapshotShare struct {
 	Heard int64 `protobuf:"varint,4,opt,name=heard,proto3" json:"heard,omitempty"`
 	// Those that it may hold, by version, each less than the one before.
 	Promises []*Promise `protobuf:"bytes,5,rep,name=promises,proto3" json:"promises,omitempty"`
-	// What outages left to it, in nanoseconds of the whole rate.
-	Earned        int64 `protobuf:"varint,6,opt,name=earned,proto3" json:"earned,omitempty"`
+	// What outages left to it, in nanoseconds of the whole rate, and how much of that it can
+	// account for no more.
+	Earned int64 `protobuf:"varint,6,opt,name=earned,proto3" json:"earned,omitempty"`
+	Lapsed int64 `protobuf:"varint,7,opt,name=lapsed,proto3" json:"lapsed,omitempty"`
+	// Authority time at which the last outage that it lived through was over.
+	Outlived      int64 `protobuf:"varint,8,opt,name=outlived,proto3" json:"outlived,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2059,6 +2063,20 @@ func (x *SnapshotShare) GetPromises() []*Promise {
 func (x *SnapshotShare) GetEarned() int64 {
 	if x != nil {
 		return x.Earned
+	}
+	return 0
+}
+
+func (x *SnapshotShare) GetLapsed() int64 {
+	if x != nil {
+		return x.Lapsed
+	}
+	return 0
+}
+
+func (x *SnapshotShare) GetOutlived() int64 {
+	if x != nil {
+		return x.Outlived
 	}
 	return 0
 }
@@ -2436,14 +2454,16 @@ const file_quorlease_log_v1_snapshot_proto_rawDesc = "" +
 	"\n" +
 	"connection\x18\x03 \x01(\x04R\n" +
 	"connection\x12\x12\n" +
-	"\x04ends\x18\x04 \x01(\x03R\x04ends\"\xba\x01\n" +
+	"\x04ends\x18\x04 \x01(\x03R\x04ends\"\xee\x01\n" +
 	"\rSnapshotShare\x12\x14\n" +
 	"\x05limit\x18\x01 \x01(\tR\x05limit\x12\x18\n" +
 	"\asession\x18\x02 \x01(\fR\asession\x12\x14\n" +
 	"\x05owner\x18\x03 \x01(\tR\x05owner\x12\x14\n" +
 	"\x05heard\x18\x04 \x01(\x03R\x05heard\x125\n" +
 	"\bpromises\x18\x05 \x03(\v2\x19.quorlease.log.v1.PromiseR\bpromises\x12\x16\n" +
-	"\x06earned\x18\x06 \x01(\x03R\x06earned\"\xb9\x02\n" +
+	"\x06earned\x18\x06 \x01(\x03R\x06earned\x12\x16\n" +
+	"\x06lapsed\x18\a \x01(\x03R\x06lapsed\x12\x1a\n" +
+	"\boutlived\x18\b \x01(\x03R\boutlived\"\xb9\x02\n" +
 	"\x0eSnapshotEscrow\x12*\n" +
 	"\x02id\x18\x01 \x01(\v2\x1a.quorlease.log.v1.EscrowIDR\x02id\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\x12\x1c\n" +

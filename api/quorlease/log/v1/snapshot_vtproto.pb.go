@@ -1889,6 +1889,16 @@ func (m *SnapshotShare) MarshalToSizedBufferVT(dAtA []byte) (int, error) {
 		i -= len(m.unknownFields)
 		copy(dAtA[i:], m.unknownFields)
 	}
+	if m.Outlived != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Outlived))
+		i--
+		dAtA[i] = 0x40
+	}
+	if m.Lapsed != 0 {
+		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Lapsed))
+		i--
+		dAtA[i] = 0x38
+	}
 	if m.Earned != 0 {
 		i = protohelpers.EncodeVarint(dAtA, i, uint64(m.Earned))
 		i--
@@ -2966,6 +2976,12 @@ func (m *SnapshotShare) SizeVT() (n int) {
 	}
 	if m.Earned != 0 {
 		n += 1 + protohelpers.SizeOfVarint(uint64(m.Earned))
+	}
+	if m.Lapsed != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Lapsed))
+	}
+	if m.Outlived != 0 {
+		n += 1 + protohelpers.SizeOfVarint(uint64(m.Outlived))
 	}
 	n += len(m.unknownFields)
 	return n
@@ -7912,6 +7928,44 @@ func (m *SnapshotShare) UnmarshalVT(dAtA []byte) error {
 				b := dAtA[iNdEx]
 				iNdEx++
 				m.Earned |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 7:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Lapsed", wireType)
+			}
+			m.Lapsed = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Lapsed |= int64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Outlived", wireType)
+			}
+			m.Outlived = 0
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return protohelpers.ErrIntOverflow
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				m.Outlived |= int64(b&0x7F) << shift
 				if b < 0x80 {
 					break
 				}
