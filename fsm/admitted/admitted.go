@@ -116,8 +116,9 @@ func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Book
 	if lim == nil {
 		return &logv1.Booking{Gone: true}
 	}
-	next := record.Report{ID: id, Client: client, Tokens: max(tokens, b.state.Reported(id)), Settled: b.earned(id)}
-	extra, left := next.Tokens-b.state.Reported(id), next.Settled-b.settled(id, lim, dimension)
+	earned, lapsed := b.earned(id)
+	next := record.Report{ID: id, Client: client, Tokens: max(tokens, b.state.Reported(id)), Settled: earned}
+	extra, left := next.Tokens-b.state.Reported(id), earned-max(lapsed, b.settled(id, lim, dimension))
 	if extra <= 0 && left <= 0 {
 		return &logv1.Booking{}
 	}
@@ -151,8 +152,9 @@ func (b *Book) book(id record.ReportID, client string, tokens int64) *logv1.Book
 	return booking
 }
 
-// earned is what outages left to a session of a limit, in nanoseconds of its whole rate.
-func (b *Book) earned(id record.ReportID) int64 {
+// earned is what outages left to a session of a limit, in nanoseconds of its whole rate,
+// and how much of that it can account for no more.
+func (b *Book) earned(id record.ReportID) (earned, lapsed int64) {
 	return b.state.Shares.Earned(shares.ID{Limit: id.Limit, Session: id.Session, Owner: id.Owner})
 }
 

@@ -108,13 +108,13 @@ func (b *Book) Forget(now bucket.Instant, most int) {
 	}
 }
 
-// Earned is what outages left to a session, in nanoseconds of the whole rate. It only
-// grows while the session is known.
-func (b *Book) Earned(id ID) int64 {
+// Earned is what outages left to a session, in nanoseconds of the whole rate, and how
+// much of that it can account for no more. Both only grow while the session is known.
+func (b *Book) Earned(id ID) (earned, lapsed int64) {
 	if e := b.table.Find(id); e != nil {
-		return e.earned
+		return e.earned, e.lapsed
 	}
-	return 0
+	return 0, 0
 }
 
 // add takes an entry in, which is then to be changed.

@@ -20,6 +20,9 @@ const (
 	// its share, and Hold for how long it may use it, and it is kept for it.
 	ValidFor = 10 * time.Second
 	Hold     = 10 * time.Minute
+	// settleWithin is how long a session is in touch again after an outage until it has
+	// reported what it used, or has used nothing.
+	settleWithin = 10 * time.Second
 
 	// MaxEntries and MaxSessions bound the entries, and those of one limit (G10). With
 	// the longest names an entry is a kilobyte.
@@ -64,8 +67,10 @@ type Entry struct {
 	// promises are those that may be held, by version, each smaller than the one before:
 	// whoever may hold a larger one later is counted with that.
 	promises []Promise
-	// earned is what outages left to the session, in nanoseconds of the whole rate.
-	earned int64
+	// earned is what outages left to the session, in nanoseconds of the whole rate, lapsed
+	// how much of that it can account for no more. outlived is when the last was over.
+	earned, lapsed int64
+	outlived       bucket.Instant
 
 	generation uint32
 	place      int32
@@ -118,6 +123,18 @@ func (e *Entry) promise(held uint64, ppm int64) {
 	e.promises = append(e.promises, Promise{version, ppm})
 }
 
+// endure takes an outage in. What the session did not report of earlier ones, though it
+// was in touch since, is lost: the bucket may have been full meanwhile, and what a later
+// outage withholds is others' too (T51).
+func (e *Entry) endure(o Outage) {
+	if e.heard-e.outlived >= bucket.Instant(settleWithin) {
+		e.lapsed = e.earned
+	}
+	e.heard += o.To - o.From
+	e.earned += part(int64(o.To-o.From), e.largest())
+	e.outlived = o.To
+}
+
 func (e *Entry) due() int64 { return int64(e.heard) + int64(Hold) }
 
 // sum is the digest of the record.
@@ -128,6 +145,8 @@ func (e *Entry) sum() uint64 {
 	sum.Text(e.ID.Owner)
 	sum.Int(int64(e.heard))
 	sum.Int(e.earned)
+	sum.Int(e.lapsed)
+	sum.Int(int64(e.outlived))
 	for _, p := range e.promises {
 		sum.Word(p.Version)
 		sum.Int(p.PPM)

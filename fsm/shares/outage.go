@@ -63,8 +63,7 @@ func (b *Book) Endure(o Outage) {
 	// The order does not matter: each entry is changed by itself.
 	for _, e := range slices.Collect(b.table.All()) {
 		e = b.change(e)
-		e.heard += o.To - o.From
-		e.earned += part(int64(o.To-o.From), e.largest())
+		e.endure(o)
 		b.changed(e)
 	}
 }

@@ -19,7 +19,8 @@ func (b *Book) Freeze() Frozen { return b.table.Freeze() }
 // Save is the entry for a snapshot.
 func (e *Entry) Save() *logv1.SnapshotShare {
 	saved := &logv1.SnapshotShare{
-		Limit: e.ID.Limit, Session: e.ID.Session[:], Owner: e.ID.Owner, Heard: int64(e.heard), Earned: e.earned,
+		Limit: e.ID.Limit, Session: e.ID.Session[:], Owner: e.ID.Owner, Heard: int64(e.heard),
+		Earned: e.earned, Lapsed: e.lapsed, Outlived: int64(e.outlived),
 	}
 	for _, p := range e.promises {
 		saved.Promises = append(saved.Promises, &logv1.Promise{Version: p.Version, Ppm: p.PPM})
@@ -65,10 +66,14 @@ func (b *Book) Load(saved *logv1.SnapshotShare, now bucket.Instant) error {
 	if err != nil {
 		return frames.Corrupt("share of session %x: %v", saved.GetSession(), err)
 	}
-	e := &Entry{ID: id, heard: bucket.Instant(saved.GetHeard()), earned: saved.GetEarned()}
-	if e.heard < 0 || e.heard > now || e.earned < 0 || e.earned > int64(now) {
-		return frames.Corrupt("share of session %x: heard of at %d, has earned %d, now is %d",
-			id.Session, e.heard, e.earned, now)
+	e := &Entry{
+		ID: id, heard: bucket.Instant(saved.GetHeard()), outlived: bucket.Instant(saved.GetOutlived()),
+		earned: saved.GetEarned(), lapsed: saved.GetLapsed(),
+	}
+	if e.heard < 0 || e.heard > now || e.outlived < 0 || e.outlived > now ||
+		e.earned < e.lapsed || e.lapsed < 0 || e.earned > int64(now) {
+		return frames.Corrupt("share of session %x: heard of at %d, has earned %d of which %d lapsed by %d, now is %d",
+			id.Session, e.heard, e.earned, e.lapsed, e.outlived, now)
 	}
 	for _, p := range saved.GetPromises() {
 		last, next := e.newest(), Promise{p.GetVersion(), p.GetPpm()}
