@@ -3,6 +3,7 @@ package sharing_test
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -212,6 +213,28 @@ func TestDesk(t *testing.T) {
 			})
 			if sessions != 1 {
 				t.Error("what it may be using is not kept")
+			}
+		})
+	})
+}
+
+// TestLimitsThatAreNotShared: whoever names limits of which there is nothing to share, a
+// thousand of them a second, takes neither room nor the log.
+func TestLimitsThatAreNotShared(t *testing.T) {
+	t.Run("G10", func(t *testing.T) {
+		run(t, func(w *world) {
+			w.join(1)
+			for i := range 1000 {
+				refused, err := w.sessions[0].at.Refresh(&quorleasev1.RefreshRequest{Held: []*quorleasev1.HeldShare{
+					{Limit: fmt.Sprint("none-", i)}, {Limit: fmt.Sprint("none-", i, "-left"), Left: true},
+				}})
+				if err != nil || len(refused.GetShares()) != 2 || refused.GetShares()[0].SharePpm != nil {
+					t.Fatalf("%v, %v: want two limits, and no promise", refused, err)
+				}
+			}
+			<-time.After(5 * time.Second)
+			if said := w.node.said.Load(); said > 0 {
+				t.Errorf("%d operations about limits that are not there", said)
 			}
 		})
 	})
