@@ -40,10 +40,7 @@ func (f *Findings) operation(op *logv1.Operation) {
 		for _, c := range kind.Acquire.GetCharges() {
 			f.plain(c)
 			f.text(c.GetLimit(), c.GetKey(), c.GetDimension())
-			if id := c.GetEscrow(); id != nil {
-				f.plain(id)
-				f.text(id.GetNode())
-			}
+			f.escrow(c.GetEscrow())
 		}
 	case *logv1.Operation_Settle:
 		f.plain(op)
@@ -55,8 +52,31 @@ func (f *Findings) operation(op *logv1.Operation) {
 		f.plain(kind.Renew)
 		f.text(kind.Renew.GetOwner())
 		f.usages(kind.Renew.GetUsed())
+	case *logv1.Operation_Release:
+		f.plain(op)
+		f.plain(kind.Release)
+		f.text(kind.Release.GetOwner(), kind.Release.GetClient())
+	case *logv1.Operation_AskEscrow:
+		f.plain(op)
+		f.plain(kind.AskEscrow)
+		f.escrow(kind.AskEscrow.GetId())
+		f.text(kind.AskEscrow.GetLimit(), kind.AskEscrow.GetKey(), kind.AskEscrow.GetDimension(), kind.AskEscrow.GetClass())
+	case *logv1.Operation_ReturnEscrow:
+		f.plain(op)
+		f.plain(kind.ReturnEscrow)
+		for _, r := range kind.ReturnEscrow.GetReturns() {
+			f.plain(r)
+			f.escrow(r.GetId())
+		}
 	default:
 		f.any(op.ProtoReflect())
+	}
+}
+
+func (f *Findings) escrow(id *logv1.EscrowID) {
+	if id != nil {
+		f.plain(id)
+		f.text(id.GetNode())
 	}
 }
 

@@ -119,6 +119,9 @@ func (t *Table[K, R, P]) Part(i int) iter.Seq[P] { return all(t.shards[i : i+1])
 // Freeze keeps the table as it is now.
 func (t *Table[K, R, P]) Freeze() Frozen[R, P] {
 	t.generation++
+	if t.count == 0 {
+		return Frozen[R, P]{}
+	}
 	return Frozen[R, P]{shards: append([]*shard[P](nil), t.shards...), count: t.count}
 }
 

@@ -124,3 +124,14 @@ func holding() []Checked {
 
 // Tested are mistakes that tests notice.
 func Tested() []Checked { return slices.Concat(sharing(), holding()) }
+
+// Packages are those whose tests notice some, each once.
+func Packages() []string {
+	var all []string
+	for _, m := range Tested() {
+		if !slices.Contains(all, m.Package) {
+			all = append(all, m.Package)
+		}
+	}
+	return all
+}

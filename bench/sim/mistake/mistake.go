@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/quorlease/quorlease/tools/overlay"
 )
@@ -47,21 +48,12 @@ var seeded = os.Getenv(%q)
 func mistake(name string) bool { return seeded == name }
 `
 
-// Build builds the simulator with all mistakes from the tree at root, with what it
-// needs below dir, and returns the program.
-func Build(ctx context.Context, root, dir string) (string, error) {
-	program := filepath.Join(dir, "sim")
-	return program, build(ctx, root, dir, "build", "-ldflags=-s -w", "-o", program, "./bench/sim/run")
-}
+// Sources are those of the tree at root with all mistakes, below dir. Whatever is built
+// from them shares what the go command has compiled.
+type Sources struct{ root, dir, flag string }
 
-// BuildTests builds the tests of a package with all mistakes, and returns the program.
-func BuildTests(ctx context.Context, root, dir, in string) (string, error) {
-	program := filepath.Join(dir, path.Base(in)+".test")
-	return program, build(ctx, root, dir, "test", "-c", "-o", program, "./"+in)
-}
-
-// build runs the go command with other sources.
-func build(ctx context.Context, root, dir, verb string, args ...string) error {
+// Write writes them.
+func Write(root, dir string) (*Sources, error) {
 	var edits []overlay.Edit
 	added := make(map[string]string)
 	all := All()
@@ -77,10 +69,27 @@ func build(ctx context.Context, root, dir, verb string, args ...string) error {
 	}
 	flag, err := overlay.Write(root, dir, edits, added)
 	if err != nil {
-		return fmt.Errorf("seed mistakes: %w", err)
+		return nil, fmt.Errorf("seed mistakes: %w", err)
 	}
-	command := exec.CommandContext(ctx, "go", append([]string{verb, "-buildvcs=false", flag}, args...)...)
-	command.Dir = root
+	return &Sources{root, dir, flag}, nil
+}
+
+// Build builds the simulator, and returns the program.
+func (s *Sources) Build(ctx context.Context) (string, error) {
+	program := filepath.Join(s.dir, "sim")
+	return program, s.build(ctx, "build", "-ldflags=-s -w", "-o", program, "./bench/sim/run")
+}
+
+// BuildTests builds the tests of a package, and returns the program.
+func (s *Sources) BuildTests(ctx context.Context, in string) (string, error) {
+	program := filepath.Join(s.dir, strings.ReplaceAll(in, "/", "-")+".test")
+	return program, s.build(ctx, "test", "-c", "-ldflags=-s -w", "-o", program, "./"+in)
+}
+
+// build runs the go command with other sources.
+func (s *Sources) build(ctx context.Context, verb string, args ...string) error {
+	command := exec.CommandContext(ctx, "go", append([]string{verb, "-buildvcs=false", s.flag}, args...)...)
+	command.Dir = s.root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s with mistakes: %w: %s", verb, err, output)
