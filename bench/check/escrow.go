@@ -2,6 +2,7 @@ package check
 
 import (
 	"strings"
+	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 )
@@ -14,6 +15,10 @@ type escrow struct {
 	left int64
 	// ends is when it is worth nothing any more, in authority time.
 	ends int64
+	// void: the limit has changed since. It can be given back, and pays for nothing.
+	void bool
+	// at is where what can be spent of it is noted.
+	at spot
 }
 
 // escrowName names one, for a map.
@@ -37,10 +42,12 @@ func (r *Replay) asked(op *logv1.AskEscrow, answer *logv1.EscrowResult) {
 		return
 	}
 	bucket := Bucket{op.GetLimit(), op.GetKey(), op.GetDimension()}
-	r.escrows[escrowName(op.GetId())] = &escrow{bucket, answer.GetAmount(), r.now + answer.GetLife()}
+	given := &escrow{bucket: bucket, left: answer.GetAmount(), ends: r.now + answer.GetLife(), at: spot{at: -1}}
+	r.escrows[escrowName(op.GetId())] = given
 	if r.overridden(bucket.Limit, bucket.Key) {
 		return
 	}
+	given.at = r.spends.lent(bucket, answer.GetAmount(), r.now, time.Duration(answer.GetLife()))
 	r.debits.Debit(bucket, answer.GetAmount(), r.now)
 	r.history.Granted[bucket.Limit] += answer.GetAmount()
 }
@@ -50,10 +57,11 @@ func (r *Replay) asked(op *logv1.AskEscrow, answer *logv1.EscrowResult) {
 func (r *Replay) paid(c *logv1.Charge) bool {
 	e := r.escrows[escrowName(c.GetEscrow())]
 	bucket := Bucket{c.GetLimit(), c.GetKey(), c.GetDimension()}
-	if e == nil || e.bucket != bucket || e.left < c.GetAmount() || e.ends <= r.now {
+	if e == nil || e.bucket != bucket || e.left < c.GetAmount() || e.ends <= r.now || e.void {
 		return false
 	}
 	e.left -= c.GetAmount()
+	r.spends.less(e.at, c.GetAmount())
 	return true
 }
 
@@ -68,6 +76,9 @@ func (r *Replay) returned(op *logv1.ReturnEscrow) {
 		}
 		delete(r.escrows, name)
 		back := min(one.GetUnspent(), e.left)
+		if back > 0 {
+			r.spends.less(e.at, back)
+		}
 		if back <= 0 || e.ends <= r.now || r.overridden(e.bucket.Limit, e.bucket.Key) {
 			continue
 		}

@@ -12,7 +12,6 @@ import (
 	"github.com/quorlease/quorlease/cluster/disk"
 	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/fsm"
-	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
 // History is what a stopped node's log tells.
@@ -26,6 +25,8 @@ type History struct {
 	Partial bool
 	// Granted is the tokens debited of each limit, less what came back.
 	Granted map[string]int64
+	// Spent is what could be spent of it by its own clock, by limit and dimension.
+	Spent []Spent
 	// leases is how often each was granted of which a record was made, by its id.
 	leases map[string]int
 }
@@ -43,7 +44,20 @@ func (h *History) Missing(leases []string) (lost, doubled int) {
 	return lost, doubled
 }
 
-// Said is the verdict in words.
+// Problems says, a line each, which guarantee broke and how.
+func (h *History) Problems() (lines []string) {
+	if h.Broken > 0 {
+		lines = append(lines, "G1: "+h.Worst)
+	}
+	for i := range h.Spent {
+		if s := &h.Spent[i]; !s.OK() {
+			lines = append(lines, "G2: "+s.Said())
+		}
+	}
+	return lines
+}
+
+// Said is the verdict of G1 in words.
 func (h *History) Said() string {
 	return h.Verdict.Said(fmt.Sprintf("entries %d to %d, %v of authority time",
 		h.First, h.Last, (h.To - h.From).Round(time.Millisecond)))
@@ -72,13 +86,14 @@ type Replay struct {
 	overrides map[string][]*logv1.Override
 	// escrows are what nodes were given and have not given back.
 	escrows map[string]*escrow
+	spends  *spends
 }
 
 // NewReplay begins before the first entry.
 func NewReplay() *Replay {
 	return &Replay{
 		machine: fsm.New(), debits: NewDebits(), history: History{Granted: map[string]int64{}, leases: map[string]int{}},
-		overrides: map[string][]*logv1.Override{}, escrows: map[string]*escrow{},
+		overrides: map[string][]*logv1.Override{}, escrows: map[string]*escrow{}, spends: newSpends(),
 	}
 }
 
@@ -105,23 +120,27 @@ func (r *Replay) Entry(index, term uint64, data []byte) error {
 		return err
 	}
 	results, _ := r.machine.Apply(index, e)
-	r.now = int64(r.machine.Now())
-	if r.history.First == 0 {
-		r.history.First, r.history.From = index, clockOf(r.machine.Now())
-	}
-	r.history.Last, r.history.To = index, clockOf(r.machine.Now())
-	for i, op := range e.GetOperations() {
-		r.operation(op, results[i])
-	}
+	r.Applied(index, time.Duration(r.machine.Now()), e.GetOperations(), results)
 	return nil
 }
 
-func clockOf(now bucket.Instant) time.Duration { return time.Duration(now) }
+// Applied takes in what another state machine has answered to the operations of an entry,
+// and its clock afterwards. Entries come in their order, all by Entry or all by Applied.
+func (r *Replay) Applied(index uint64, now time.Duration, operations []*logv1.Operation, results []*logv1.Result) {
+	r.now = int64(now)
+	if r.history.First == 0 {
+		r.history.First, r.history.From = index, now
+	}
+	r.history.Last, r.history.To = index, now
+	for i, op := range operations {
+		r.operation(op, results[i])
+	}
+}
 
 // History is what came of it so far.
 func (r *Replay) History() *History {
 	h := r.history
-	h.Verdict = r.debits.Verdict()
+	h.Verdict, h.Spent = r.debits.Verdict(), r.spends.verdicts()
 	return &h
 }
 
@@ -132,15 +151,23 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 			if kind.Acquire.GetTrack() {
 				r.history.leases[hex.EncodeToString(kind.Acquire.GetLeaseId())]++
 			}
-			r.granted(kind.Acquire.GetCharges(), answer)
+			r.granted(kind.Acquire, answer)
 		}
 	case *logv1.Operation_AskEscrow:
 		r.asked(kind.AskEscrow, result.GetEscrow())
 	case *logv1.Operation_ReturnEscrow:
 		r.returned(kind.ReturnEscrow)
-	case *logv1.Operation_Settle, *logv1.Operation_Release:
+	case *logv1.Operation_Settle:
 		if answer := result.GetLease(); !answer.GetRepeated() {
 			r.refunded(answer.GetSettlements())
+			if !kind.Settle.GetProgress() {
+				r.spends.settled(kind.Settle.GetLeaseId(), r.now, answer.GetSettlements())
+			}
+		}
+	case *logv1.Operation_Release:
+		if answer := result.GetLease(); !answer.GetRepeated() {
+			r.refunded(answer.GetSettlements())
+			r.spends.settled(kind.Release.GetLeaseId(), r.now, answer.GetSettlements())
 		}
 	case *logv1.Operation_ApplyLimits:
 		for _, change := range result.GetLimits().GetChanges() {
@@ -155,19 +182,24 @@ func (r *Replay) operation(op *logv1.Operation, result *logv1.Result) {
 
 // granted debits what was granted. What only warns of a refusal took nothing, and
 // what escrow paid was debited when it was moved.
-func (r *Replay) granted(charges []*logv1.Charge, answer *logv1.AcquireResult) {
-	for i, c := range charges {
+func (r *Replay) granted(op *logv1.Acquire, answer *logv1.AcquireResult) {
+	for i, c := range op.GetCharges() {
+		bucket := Bucket{c.GetLimit(), c.GetKey(), c.GetDimension()}
 		took := !slices.ContainsFunc(answer.GetWarnings(), func(d *logv1.Denial) bool {
-			return d.GetLimit() == c.GetLimit() && d.GetKey() == c.GetKey() && d.GetDimension() == c.GetDimension()
+			return (Bucket{d.GetLimit(), d.GetKey(), d.GetDimension()}) == bucket
 		})
-		if slices.Contains(answer.GetPaid(), uint32(i)) && r.paid(c) {
+		paid := slices.Contains(answer.GetPaid(), uint32(i)) && r.paid(c)
+		if !paid && !took || r.overridden(c.GetLimit(), c.GetKey()) {
 			continue
 		}
-		if !took || r.overridden(c.GetLimit(), c.GetKey()) {
-			continue
+		at := r.spends.can(bucket, c.GetAmount(), r.now, time.Duration(answer.GetTtl()), op.GetTrack())
+		if op.GetTrack() {
+			r.spends.leased(op.GetLeaseId(), at)
 		}
-		r.debits.Debit(Bucket{c.GetLimit(), c.GetKey(), c.GetDimension()}, c.GetAmount(), r.now)
-		r.history.Granted[c.GetLimit()] += c.GetAmount()
+		if !paid {
+			r.debits.Debit(bucket, c.GetAmount(), r.now)
+			r.history.Granted[c.GetLimit()] += c.GetAmount()
+		}
 	}
 }
 
@@ -180,9 +212,13 @@ func (r *Replay) refunded(settlements []*logv1.Settlement) {
 	}
 }
 
-// changed takes over the new numbers of a limit.
+// changed takes over the new numbers of a limit. What nodes hold of it is void: it can
+// be given back, and pays for nothing any more.
 func (r *Replay) changed(change *logv1.LimitChange) {
 	after := change.GetLimitAfter()
+	for _, e := range r.escrows {
+		e.void = e.void || e.bucket.Limit == change.GetName()
+	}
 	kept := map[string]bool{}
 	for _, d := range after.GetDimensions() {
 		kept[d.GetName()] = true
@@ -205,10 +241,12 @@ func (r *Replay) limit(limit *logv1.Limit) {
 			r.debits.Forget(limit.GetName(), d.GetName())
 			continue
 		}
-		r.debits.Limit(limit.GetName(), d.GetName(), Spec{
+		spec := Spec{
 			Amount: d.GetAmount(), Interval: d.GetInterval(),
 			TargetBP: limit.GetTarget(), Burst: d.GetBurst(),
-		}, r.now)
+		}
+		r.debits.Limit(limit.GetName(), d.GetName(), spec, r.now)
+		r.spends.limit(limit, d, spec)
 	}
 }
 

@@ -101,6 +101,10 @@ func (r *run) log(i int, leader bool) error {
 	}
 	by := "the log of " + r.cluster.nodes.ID(i)
 	r.note("G1", by, history.Broken == 0, "%s", history.Said())
+	for i := range history.Spent {
+		one := &history.Spent[i]
+		r.note("G2", by, one.OK(), "%s", one.Said())
+	}
 	if !leader || history.Partial {
 		return nil
 	}

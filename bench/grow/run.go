@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -241,8 +242,8 @@ func (r *run) finish(ctx context.Context) (err error) {
 	return errors.Join(append(broken, r.steps.check())...)
 }
 
-// log reads the log of a node that has stopped: what it debited is held to G1, as far
-// back as it goes.
+// log reads the log of a node that has stopped: it is held to G1 and G2, as far back
+// as it goes.
 func (r *run) log(i int) error {
 	nodes := r.config.Nodes
 	history, err := check.Log(nodes.Data(i))
@@ -250,8 +251,8 @@ func (r *run) log(i int) error {
 		return err
 	}
 	r.result.Debits += history.Takes
-	if history.Broken > 0 {
-		return fmt.Errorf("G1: the log of %s: %s", nodes.ID(i), history.Worst)
+	if problems := history.Problems(); len(problems) > 0 {
+		return fmt.Errorf("the log of %s: %s", nodes.ID(i), strings.Join(problems, "; "))
 	}
 	return r.steps.read(nodes.Data(i))
 }

@@ -231,7 +231,7 @@ func (r *run) check(ctx context.Context, p *parts, gap time.Duration) error {
 	return p.err()
 }
 
-// logs stops the nodes and holds what each has written to G1.
+// logs stops the nodes and holds what each has written to G1 and G2.
 func (r *run) logs() error {
 	nodes := r.config.Nodes
 	var broken []error
@@ -246,8 +246,8 @@ func (r *run) logs() error {
 			continue
 		}
 		r.result.Debits = max(r.result.Debits, history.Takes)
-		if history.Broken > 0 {
-			broken = append(broken, fmt.Errorf("G1: the log of %s: %s", nodes.ID(i), history.Worst))
+		for _, line := range history.Problems() {
+			broken = append(broken, fmt.Errorf("the log of %s: %s", nodes.ID(i), line))
 		}
 	}
 	return errors.Join(broken...)
