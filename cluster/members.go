@@ -3,11 +3,14 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
 	"github.com/quorlease/quorlease/cluster/membership"
+	"github.com/quorlease/quorlease/cluster/peers"
 	"github.com/quorlease/quorlease/cluster/roster"
+	"github.com/quorlease/quorlease/cluster/wire"
 )
 
 // Change is what came of a change of the members.
@@ -56,7 +59,8 @@ func (n *Node) TransferLeadership(ctx context.Context, name string) (Change, err
 func (n *Node) openChanger() error {
 	n.changer = roster.NewChanger(roster.ChangerConfig{
 		Roster: n.roster, Self: string(n.id), Leads: n.Leads, Leader: n.otherLeader, Leaderless: n.leaderless,
-		Member: n.prober.Member, Ask: n.askWho, Client: n.peers.Client, Classify: classify,
+		Member: n.prober.Member, Outside: n.askOutside, Client: n.peers.Client, Classify: classify,
+		Cluster: func() string { return n.identity.Record().ClusterID },
 		Changed: n.announcer.nudge, Logger: n.logger.Named("roster"),
 	})
 	return nil
@@ -74,7 +78,7 @@ func (n *Node) keepRoster(stop <-chan struct{}) {
 			_, err := n.Do(ctx, op, 0)
 			return err
 		},
-		Ask: n.askWho, Survey: n.dialer.Survey,
+		Ask: n.askWho, Outside: n.askOutside, Survey: n.dialer.Survey,
 		Removed: func() { n.fail(errors.Join(ErrRemoved, n.identity.Remove())) },
 		Wake:    n.announcer.wake, Logger: n.logger.Named("roster"),
 	}).Run(ctx)
@@ -83,6 +87,24 @@ func (n *Node) keepRoster(stop <-chan struct{}) {
 // askWho asks the node at an address who it is.
 func (n *Node) askWho(ctx context.Context, address string) (*peerv1.PeerInfo, error) {
 	return n.ask(ctx, address, n.info())
+}
+
+// askOutside asks the node at an address who it is, as one that belongs to no cluster: so
+// it answers whichever its own is, and whether this node is a member of that or not.
+func (n *Node) askOutside(ctx context.Context, address string) (*peerv1.PeerInfo, error) {
+	clients := peers.New(wire.NewDialer(wire.DialerConfig{
+		Network: n.outgoing.Network(), Self: func() (string, string) { return "", string(n.id) },
+	}).DialGRPC)
+	defer func() { _ = clients.Close() }()
+	client, err := clients.Client(address)
+	if err != nil {
+		return nil, err
+	}
+	response, err := client.Probe(ctx, &peerv1.ProbeRequest{})
+	if err != nil {
+		return nil, fmt.Errorf("probe %s: %w", address, err)
+	}
+	return response.GetSelf(), nil
 }
 
 // restoreRoster takes over the members that the newest snapshot names, which is the one

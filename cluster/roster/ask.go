@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -77,7 +78,7 @@ func (c *Changer) Change(ctx context.Context, verb membership.Verb, name, addres
 			request.Verb = wire
 		}
 	}
-	before := c.leader()
+	before, known := c.leader(), c.knows(name)
 	lost, changed := false, false
 	for {
 		response, err := c.once(ctx, request)
@@ -86,18 +87,35 @@ func (c *Changer) Change(ctx context.Context, verb membership.Verb, name, addres
 		case err == nil && !response.GetMoved():
 			return c.done(ctx, verb, before, changed), nil
 		case err == nil:
-		case lost && verb == membership.Remove && errors.Is(err, membership.ErrUnknown):
+		case lost && verb == membership.Remove && known && errors.Is(err, membership.ErrUnknown):
 			// It was the attempt whose answer got lost.
 			return c.done(ctx, verb, before, true), nil
+		case lost && errors.Is(err, membership.ErrBusy):
+			// It may be that attempt that is under way.
 		case decided(err), !lost && errors.Is(err, outcome.ErrNoQuorum):
 			return Result{}, err
 		default:
 			lost = lost || outcome.MayHaveHappened(err)
 		}
+		if lost && verb == membership.Transfer && name == "" && c.handed(before) {
+			// Once more, and the new leader would hand over too.
+			return c.done(ctx, verb, before, true), nil
+		}
 		if !pause(ctx, againAfter) {
 			return Result{}, c.gaveUp(lost, err)
 		}
 	}
+}
+
+// knows reports whether somebody called name is a member, as far as this node knows.
+func (c *Changer) knows(name string) bool {
+	return slices.ContainsFunc(c.config.Roster.Applied(), func(m Member) bool { return m.Name == name })
+}
+
+// handed reports whether another than before leads.
+func (c *Changer) handed(before string) bool {
+	now := c.leader()
+	return now != "" && now != before
 }
 
 // decided reports whether a leader has looked at it.
@@ -124,11 +142,32 @@ func (c *Changer) once(ctx context.Context, request *peerv1.ChangeRequest) (*pee
 	if err != nil {
 		return nil, err
 	}
+	ctx, cancel := c.whileLeads(ctx, address)
+	defer cancel()
 	response, err := client.Change(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("%w: ask the leader at %s: %w", outcome.ErrUnknown, address, err)
 	}
 	return response, errorOf(response)
+}
+
+// whileLeads is ctx until another leads than who is asked, and some time for the answer:
+// a leader that hangs gives none, and the next can be asked.
+func (c *Changer) whileLeads(ctx context.Context, address string) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		for deposed := 0; deposed < int(settleMax/againAfter); {
+			if !pause(ctx, againAfter) {
+				return
+			}
+			_, now := c.config.Leader()
+			if deposed++; !c.config.Leads() && (now == "" || now == address) {
+				deposed = 0
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
 }
 
 func (c *Changer) gaveUp(lost bool, err error) error {
@@ -150,7 +189,7 @@ func (c *Changer) done(ctx context.Context, verb membership.Verb, before string,
 	ctx, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
 	for verb == membership.Transfer && changed {
-		if now := c.leader(); now != "" && now != before || !pause(ctx, againAfter) {
+		if c.handed(before) || !pause(ctx, againAfter) {
 			break
 		}
 	}

@@ -8,9 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"google.golang.org/grpc"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/membership"
 	"github.com/quorlease/quorlease/cluster/outcome"
 )
@@ -46,6 +48,7 @@ func TestR33ChangesAreAskedForAgain(t *testing.T) {
 	t.Parallel()
 	yes, moved := &peerv1.ChangeResponse{Changed: true}, &peerv1.ChangeResponse{Changed: true, Moved: true}
 	unknown := &peerv1.ChangeResponse{Cause: peerv1.ChangeResponse_CAUSE_UNKNOWN, Reason: "n2"}
+	busy := &peerv1.ChangeResponse{Cause: peerv1.ChangeResponse_CAUSE_BUSY}
 	refused := &peerv1.ChangeResponse{Cause: peerv1.ChangeResponse_CAUSE_REFUSED, Reason: "why"}
 	for _, c := range []struct {
 		name    string
@@ -66,6 +69,8 @@ func TestR33ChangesAreAskedForAgain(t *testing.T) {
 		{"refused", membership.Remove, []*peerv1.ChangeResponse{refused}, false, membership.ErrRefused, 1},
 		{"unknown", membership.Remove, []*peerv1.ChangeResponse{unknown}, false, membership.ErrUnknown, 1},
 		{"removed_and_the_answer_lost", membership.Remove, []*peerv1.ChangeResponse{lost, unknown}, true, nil, 2},
+		{"busy", membership.Remove, []*peerv1.ChangeResponse{busy}, false, membership.ErrBusy, 1},
+		{"busy_with_what_got_lost", membership.Promote, []*peerv1.ChangeResponse{lost, busy, {}}, false, nil, 3},
 		{"promoted_and_the_answer_lost", membership.Promote, []*peerv1.ChangeResponse{lost, {}}, false, nil, 2},
 		{"never_answered", membership.Remove, []*peerv1.ChangeResponse{lost}, false, outcome.ErrUnknown, 0},
 		{
@@ -106,12 +111,68 @@ func TestR33ChangesAreAskedForAgain(t *testing.T) {
 }
 
 func changer(l *leader) *Changer {
+	r := New(func() []identity.Member { return nil })
+	r.Store(1, raft.Configuration{Servers: []raft.Server{{ID: "n2.00000002", Address: "n2:7201"}}})
 	return NewChanger(ChangerConfig{
-		Self: "n1.00000001", Leads: func() bool { return false },
+		Roster: r, Self: "n1.00000001", Leads: func() bool { return false },
 		Leader:     func() (string, string) { return "n3.00000003", "n3:7201" },
 		Leaderless: func() error { return outcome.ErrNoLeader },
 		Client:     func(string) (peerv1.PeerClient, error) { return l, nil },
 	})
+}
+
+// Who was never a member, as far as this node knows, was not taken out by an attempt whose
+// answer got lost.
+func TestR33UnknownBeforeIsUnknown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &leader{answers: []*peerv1.ChangeResponse{lost, {Cause: peerv1.ChangeResponse_CAUSE_UNKNOWN}}}
+		if got, err := changer(l).Change(t.Context(), membership.Remove, "n9", ""); !errors.Is(err, membership.ErrUnknown) {
+			t.Errorf("got %+v, %v, want that there is none", got, err)
+		}
+	})
+}
+
+// hung never answers.
+type hung struct{ peerv1.PeerClient }
+
+func (hung) Change(ctx context.Context, _ *peerv1.ChangeRequest, _ ...grpc.CallOption) (*peerv1.ChangeResponse, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// A leader that hangs is waited for until another leads, which is asked then. Where any
+// voter will do and one leads, it has happened.
+func TestR10LeaderHangs(t *testing.T) {
+	t.Parallel()
+	for name, verb := range map[string]membership.Verb{"a_change": membership.Promote, "leadership": membership.Transfer} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				l, began := &leader{answers: []*peerv1.ChangeResponse{{}}}, time.Now()
+				c := changer(l)
+				c.config.Leader = func() (string, string) {
+					if time.Since(began) < 2*time.Second {
+						return "n3.00000003", "n3:7201"
+					}
+					return "n2.00000002", "n2:7201"
+				}
+				c.config.Client = func(address string) (peerv1.PeerClient, error) {
+					if address == "n3:7201" {
+						return hung{}, nil
+					}
+					return l, nil
+				}
+				who := map[membership.Verb]string{membership.Promote: "n2"}[verb]
+				got, err := c.Change(ctx, verb, who, "")
+				if err != nil || got.Changed != (verb == membership.Transfer) || time.Since(began) > 5*time.Second {
+					t.Errorf("got %+v, %v after %v", got, err, time.Since(began))
+				}
+			})
+		})
+	}
 }
 
 // Why nothing is changed survives the way through another node, word for word.

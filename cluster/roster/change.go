@@ -12,6 +12,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/membership"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/probe"
@@ -43,9 +44,12 @@ type ChangerConfig struct {
 	Leaderless func() error
 	// Member is what probes say of a member.
 	Member func(raftID string) (probe.Member, bool)
-	// Ask asks a node who it is, Client is that of a peer address.
-	Ask    func(ctx context.Context, address string) (*peerv1.PeerInfo, error)
-	Client func(address string) (peerv1.PeerClient, error)
+	// Outside asks a node who it is, as one that belongs to no cluster. Client is that of a
+	// peer address.
+	Outside func(ctx context.Context, address string) (*peerv1.PeerInfo, error)
+	Client  func(address string) (peerv1.PeerClient, error)
+	// Cluster is the id of this node's cluster.
+	Cluster func() string
 	// Classify sorts what raft says of a change into ErrNotLeader and ErrUnknown of
 	// package outcome.
 	Classify func(error) error
@@ -113,10 +117,19 @@ func (c *Changer) here(ctx context.Context, request *peerv1.ChangeRequest) (*pee
 func (c *Changer) candidate(ctx context.Context, r membership.Request) (membership.Candidate, error) {
 	ctx, cancel := context.WithTimeout(ctx, candidateMax)
 	defer cancel()
-	info, err := c.config.Ask(ctx, r.Address)
+	info, err := c.config.Outside(ctx, r.Address)
 	if err != nil {
 		return membership.Candidate{}, fmt.Errorf("%w: %s has to be started with --learner first: %w",
 			membership.ErrNotReady, r.Name, err)
+	}
+	if id := info.GetRaftId(); identity.CheckRaftID(id) != nil || identity.NameOf(id) != info.GetName() {
+		// By another's id it would take that one's place.
+		return membership.Candidate{}, fmt.Errorf("%w: the node at %s is called %.100q and has the id %.100q",
+			membership.ErrRefused, r.Address, info.GetName(), id)
+	}
+	if id := info.GetClusterId(); id != "" && id != c.config.Cluster() {
+		return membership.Candidate{}, fmt.Errorf("%w: the node at %s belongs to another cluster, %s",
+			membership.ErrRefused, r.Address, id)
 	}
 	return membership.Candidate{
 		RaftID: info.GetRaftId(), Name: info.GetName(), Address: info.GetPeer(),

@@ -23,10 +23,6 @@ const (
 	// and findEvery how often one that is about to join looks who the members are.
 	announceEvery = time.Second
 	findEvery     = 250 * time.Millisecond
-	// refusalsMax is in how many rounds in a row, announceEvery apart, a node without a
-	// leader must be refused before it believes that it was removed: a member that
-	// was just added is refused by those who have not heard of it yet.
-	refusalsMax = 3
 )
 
 // KeeperConfig says what a Keeper keeps, and how it reaches the rest of its node. All
@@ -46,9 +42,10 @@ type KeeperConfig struct {
 	Leads, Leaderless func() bool
 	// Do proposes one operation.
 	Do func(context.Context, *logv1.Operation) error
-	// Ask asks a peer who it is, Survey what peers make of this node.
-	Ask    func(ctx context.Context, address string) (*peerv1.PeerInfo, error)
-	Survey func(ctx context.Context, addresses []string) wire.Survey
+	// Ask asks a peer who it is, Outside as one that belongs to no cluster, Survey what
+	// peers make of this node.
+	Ask, Outside func(ctx context.Context, address string) (*peerv1.PeerInfo, error)
+	Survey       func(ctx context.Context, addresses []string) wire.Survey
 	// Removed is called, once, when this node was removed.
 	Removed func()
 	// Wake ends a pause.
@@ -131,44 +128,6 @@ func (k *Keeper) introduce(ctx context.Context) {
 	}
 	if len(vouched) > 0 {
 		k.config.Roster.vouch(vouched)
-	}
-}
-
-// countRefusals counts rounds without a leader in which most of the other voters say
-// that this node is no member. A leader stops talking to a follower that it removes,
-// often before the follower has heard that the removal is committed, and nobody tells
-// it later (R33): it would campaign for ever. A voter that can't be reached says
-// nothing.
-func (k *Keeper) countRefusals(ctx context.Context) {
-	if !k.config.Leaderless() {
-		k.refused = 0
-		return
-	}
-	var others []string
-	for _, m := range k.config.Roster.Latest() {
-		if m.RaftID != k.self && m.Voter {
-			others = append(others, m.Address)
-		}
-	}
-	if k.config.Survey(ctx, others).Unknown <= len(others)/2 {
-		k.refused = 0
-		return
-	}
-	k.refused++
-}
-
-// isRemoved reports whether a configuration that this node has applied does without it
-// after one that had it. raft itself stops only a leader that is removed; a follower
-// would wait for ever (R33). One that joins reads of the past first, in which it was
-// no member yet.
-func (k *Keeper) isRemoved() bool {
-	members, _ := k.config.Roster.certain()
-	switch {
-	case has(members, k.self):
-		k.member = true
-		return false
-	default:
-		return k.member && len(members) > 0
 	}
 }
 
