@@ -76,7 +76,7 @@ middle: ## 50 leader kills in the middle of waiting, settling, pausing and a ret
 	go run ./bench/figures middle -rounds $(or $(ROUNDS),50) -seed $(or $(SEED),1)
 
 powercut: ## The power of all three nodes cut under load, 10 times (ROUNDS): nothing acknowledged is lost (root, Linux)
-	go run ./bench/figures powercut -rounds $(or $(ROUNDS),10)
+	unshare -m go run ./bench/figures powercut -rounds $(or $(ROUNDS),10)
 
 grow: ## From three voters to five and back, ROUNDS=20 times under load, a leader killed in each (seven minutes)
 	go run ./bench/figures grow -rounds $(or $(ROUNDS),20) -seed $(or $(SEED),1)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -150,9 +151,49 @@ func restart(ctx context.Context, nodes *bench.Nodes, o options, out io.Writer) 
 	return nil
 }
 
+// verify fails at once where a node has ended: waiting for it would be in vain.
 func verify(ctx context.Context, nodes *bench.Nodes, ledger *bench.Ledger, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
+	ctx, stop := whileAllRun(ctx, nodes)
+	defer stop()
+	err := verifyRunning(ctx, nodes, ledger, out)
+	// Only the end of a process has a cause of its own.
+	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, ctx.Err()) {
+		return cause
+	}
+	return err
+}
+
+// whileAllRun returns a context that ends when the process of a member has. stop waits for
+// who watches them.
+func whileAllRun(ctx context.Context, nodes *bench.Nodes) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			for _, i := range nodes.Members() {
+				if nodes.Pid(i) == 0 {
+					cancel(fmt.Errorf("node %s has ended by itself (-v shows what it said)", nodes.ID(i)))
+				}
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-watched
+	}
+}
+
+func verifyRunning(ctx context.Context, nodes *bench.Nodes, ledger *bench.Ledger, out io.Writer) error {
 	if err := nodes.Healthy(ctx); err != nil {
 		return err
 	}

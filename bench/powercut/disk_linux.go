@@ -18,7 +18,8 @@ const (
 	// shutdownCall is EXT4_IOC_SHUTDOWN, and withoutLog its flag NOLOGFLUSH.
 	shutdownCall = 0x8004587D
 	withoutLog   = 2
-	// letGoWithin is how long to wait for the last process to let go of a file.
+	// letGoWithin is how long to wait for the last process to let go of a file, and
+	// for the system to let go of the image.
 	letGoWithin = 10 * time.Second
 )
 
@@ -84,25 +85,51 @@ func (d *Disk) Close() error {
 	return d.unmount(context.Background())
 }
 
-// unmount waits until nobody uses the disk any more.
+// unmount waits until nobody uses the disk any more, in this mount namespace or in
+// another: one that was made meanwhile has a copy of the mount, and as long as it is
+// there the next mount would be of the same file system, which is without power.
 func (d *Disk) unmount(ctx context.Context) error {
-	if !d.mounted {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, letGoWithin)
+	waiting, cancel := context.WithTimeout(ctx, letGoWithin)
 	defer cancel()
+	if d.mounted {
+		if err := until(waiting, func() error { return command(ctx, "umount", d.place) }); err != nil {
+			return err
+		}
+		d.mounted = false
+	}
+	return until(waiting, func() error { return d.held(ctx) })
+}
+
+// held is an error while a loop device has the image.
+func (d *Disk) held(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "losetup", "-j", d.image).Output()
+	if err != nil {
+		return fmt.Errorf("losetup: %w", err)
+	}
+	if device := strings.TrimSpace(string(out)); device != "" {
+		return fmt.Errorf("umount %s: another mount namespace still has it, as %s", d.place, device)
+	}
+	return nil
+}
+
+// until tries again until there is no error. At the end of ctx it returns the last one
+// that did not come from that.
+func until(ctx context.Context, try func() error) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
+	var last error
 	for {
-		err := command(ctx, "umount", d.place)
+		err := try()
 		if err == nil {
-			d.mounted = false
 			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return err
+			return last
 		}
 	}
 }
