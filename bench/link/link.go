@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -50,18 +51,23 @@ type Config struct {
 type Link struct {
 	config Config
 
-	mu sync.Mutex
-	// current is nil where none is known to work. Guarded by mu, as the rest.
-	current *attachment
-	failed  string
-	tried   int
+	// current is nil where none is known to work.
+	current atomic.Pointer[attachment]
+
+	// mu guards what follows, and changes of current.
+	mu     sync.Mutex
+	failed string
+	tried  int
+
+	bounds bounds
 }
 
 // attachment is one connection, and the session on it.
 type attachment struct {
-	address string
-	conn    *grpc.ClientConn
-	session *session.Session
+	address   string
+	conn      *grpc.ClientConn
+	admission quorleasev1.AdmissionClient
+	session   *session.Session
 }
 
 // New returns a link that connects when somebody asks.
@@ -71,8 +77,7 @@ func New(c Config) *Link { return &Link{config: c} }
 func (l *Link) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.current.close()
-	l.current = nil
+	l.current.Swap(nil).close()
 	return nil
 }
 
@@ -94,10 +99,13 @@ func (l *Link) Connect(ctx context.Context) error {
 
 // attached is the connection to use now.
 func (l *Link) attached(ctx context.Context) (*attachment, error) {
+	if a := l.current.Load(); a != nil {
+		return a, nil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.current != nil {
-		return l.current, nil
+	if a := l.current.Load(); a != nil {
+		return a, nil
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -110,7 +118,7 @@ func (l *Link) attached(ctx context.Context) (*attachment, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &attachment{address: address, conn: conn}
+	a := &attachment{address: address, conn: conn, admission: quorleasev1.NewAdmissionClient(conn)}
 	if l.config.Session {
 		opening, cancel := context.WithTimeout(ctx, openWait)
 		defer cancel()
@@ -120,7 +128,7 @@ func (l *Link) attached(ctx context.Context) (*attachment, error) {
 			return nil, errors.Join(err, conn.Close())
 		}
 	}
-	l.current = a
+	l.current.Store(a)
 	return a, nil
 }
 
@@ -163,9 +171,9 @@ func clusterStatus(ctx context.Context, address string) (*quorleasev1.ClusterSta
 // drop gives a connection up, unless somebody else already has.
 func (l *Link) drop(a *attachment) {
 	l.mu.Lock()
-	mine := l.current == a
+	mine := l.current.CompareAndSwap(a, nil)
 	if mine {
-		l.current, l.failed = nil, a.address
+		l.failed = a.address
 	}
 	l.mu.Unlock()
 	if mine {
@@ -174,13 +182,31 @@ func (l *Link) drop(a *attachment) {
 }
 
 // Asker is that of one more caller.
-func (l *Link) Asker() load.Asker { return &asker{link: l} }
+func (l *Link) Asker() load.Asker { return &asker{link: l, question: l.question()} }
 
 // asker is one caller on the link. As a client does, it remembers which rules
 // for deciding alone it has been told, so that it is not told again.
 type asker struct {
-	link  *Link
+	link *Link
+	*question
 	knows *uint64
+}
+
+// question is what a caller asks, again and again: to make it anew for each time would
+// be the caller's own time, which the echo does not take either.
+type question struct {
+	item    quorleasev1.RequestItem
+	kind    quorleasev1.RequestItem_Acquire
+	acquire quorleasev1.AcquireRequest
+	charge  quorleasev1.Charge
+}
+
+func (l *Link) question() *question {
+	q := &question{}
+	q.charge.Limit, q.charge.Dimension, q.charge.Amount = l.config.Limit, l.config.Dimension, 1
+	q.acquire.Client, q.acquire.Charges = l.config.Client, []*quorleasev1.Charge{&q.charge}
+	q.kind.Acquire, q.item.Operation = &q.acquire, &q.kind
+	return q
 }
 
 func (a *asker) Ask(ctx context.Context, key int) (load.Answer, error) {
@@ -188,24 +214,23 @@ func (a *asker) Ask(ctx context.Context, key int) (load.Answer, error) {
 	if err != nil {
 		return load.Answer{}, err
 	}
-	c := &a.link.config
-	request := &quorleasev1.AcquireRequest{
-		Client:        c.Client,
-		Charges:       []*quorleasev1.Charge{{Limit: c.Limit, Key: c.Keys[key], Dimension: c.Dimension, Amount: 1}},
-		KnownRevision: a.knows,
+	call, err := a.link.bounded(ctx)
+	if err != nil {
+		return load.Answer{}, err
 	}
-	call, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
+	a.charge.Key = a.link.config.Keys[key]
 	var response *quorleasev1.AcquireResponse
 	if at.session != nil {
 		var item *quorleasev1.ResponseItem
-		item, err = at.session.Do(call,
-			&quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}})
+		item, err = at.session.Do(call, &a.item)
 		response = item.GetAcquire()
 	} else {
-		response, err = quorleasev1.NewAdmissionClient(at.conn).Acquire(call, request)
+		response, err = at.admission.Acquire(call, &a.acquire)
 	}
 	if err != nil {
+		// What was sent may be looked at yet.
+		a.question = a.link.question()
+		a.acquire.KnownRevision = a.knows
 		if ctx.Err() == nil && elsewhere(err) {
 			a.link.drop(at)
 		}
@@ -213,7 +238,7 @@ func (a *asker) Ask(ctx context.Context, key int) (load.Answer, error) {
 	}
 	if news := response.GetFallbacks(); news != nil {
 		revision := news.GetRevision()
-		a.knows = &revision
+		a.knows, a.acquire.KnownRevision = &revision, &revision
 	}
 	granted := response.GetDecision() == quorleasev1.Decision_GRANTED
 	return load.Answer{Granted: granted, Escrow: granted && held(response.GetSource())}, nil

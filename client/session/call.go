@@ -43,11 +43,16 @@ type call struct {
 	err    error
 }
 
-// finish hands the outcome to the caller, if there is one still.
-func (c *call) finish(answer *quorleasev1.ResponseItem, err error) {
-	waits := c.state != abandoned
-	c.state, c.answer, c.err = finished, answer, err
-	if waits {
+// fail hands an error to the caller, if there is one still.
+func (c *call) fail(err error) {
+	if c.resolve(nil, err) {
 		c.done <- struct{}{}
 	}
+}
+
+// resolve sets the outcome. Where it says that the caller waits, done is to be signalled.
+func (c *call) resolve(answer *quorleasev1.ResponseItem, err error) (waits bool) {
+	waits = c.state != abandoned
+	c.state, c.answer, c.err = finished, answer, err
+	return waits
 }

@@ -64,6 +64,9 @@ type Session struct {
 	joined sync.WaitGroup
 	// answers counts answers that came.
 	answers atomic.Uint64
+	// told are those whose answers came in the message that is being handed out. They
+	// are the receiver's.
+	told []*call
 	// pool keeps calls that are over. It is the session's own: what a channel belongs
 	// to in a test's bubble must not get out of it.
 	pool sync.Pool
@@ -263,7 +266,7 @@ func (s *Session) leave(c *call, why error) (over bool) {
 		i := slices.Index(s.queue, c)
 		s.queue = slices.Delete(s.queue, i, i+1)
 		s.release(c)
-		c.finish(nil, fmt.Errorf("%w: %w", ErrUnsent, why))
+		c.fail(fmt.Errorf("%w: %w", ErrUnsent, why))
 		return true
 	case sent, abandoned:
 	}
@@ -292,9 +295,9 @@ func (s *Session) end(why error) {
 		switch {
 		case c == nil:
 		case c.state == queued:
-			c.finish(nil, unsent)
+			c.fail(unsent)
 		default:
-			c.finish(nil, s.err)
+			c.fail(s.err)
 		}
 	}
 	s.calls, s.free, s.queue, s.left = nil, nil, nil, nil

@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/quorlease/quorlease/api/codec/items"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
@@ -59,12 +60,15 @@ func (s *Session) take(now time.Time) []*quorleasev1.RequestItem {
 	// After the end both lists are empty.
 	items := make([]*quorleasev1.RequestItem, 0, min(len(s.left)+len(s.queue), ItemsMax))
 	items, size := s.takeLeft(items)
+	// New ones for each message: gRPC's observers may look at one long after it was
+	// sent, so nothing in it is used again.
+	timeouts := make([]durationpb.Duration, cap(items)-len(items))
 	n := 0
 	for ; n < len(s.queue) && len(items) < ItemsMax; n++ {
 		c := s.queue[n]
 		if c.bounded && !c.deadline.After(now) {
 			s.release(c)
-			c.finish(nil, errLate)
+			c.fail(errLate)
 			continue
 		}
 		if size += c.size; size > BytesMax {
@@ -72,11 +76,11 @@ func (s *Session) take(now time.Time) []*quorleasev1.RequestItem {
 		}
 		c.state = sent
 		c.item.Seq = c.seq
-		// A new one for each item: gRPC's observers may look at a message long after it
-		// was sent, so nothing in it is used again.
 		c.item.Timeout = nil
 		if c.bounded {
-			c.item.Timeout = durationpb.New(min(max(c.deadline.Sub(now), patienceMin), patienceMax))
+			patience := min(max(c.deadline.Sub(now), patienceMin), patienceMax)
+			timeouts[0].Seconds, timeouts[0].Nanos = int64(patience/time.Second), int32(patience%time.Second)
+			c.item.Timeout, timeouts = &timeouts[0], timeouts[1:]
 		}
 		items = append(items, c.item)
 	}
@@ -116,16 +120,16 @@ func shift(list []*call, n int) []*call {
 // receive hands answers out until the stream ends.
 func (s *Session) receive() {
 	defer s.joined.Done()
+	var message items.Answers
 	for {
-		message, err := s.stream.Recv()
-		if err != nil {
+		if err := s.stream.RecvMsg(&message); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = errEnd
 			}
 			s.end(err)
 			return
 		}
-		s.deliver(message.GetItems().GetItems())
+		s.deliver(message.Items)
 	}
 }
 
@@ -137,7 +141,6 @@ var errEnd = errors.New("the node ended it")
 func (s *Session) deliver(answers []*quorleasev1.ResponseItem) {
 	s.answers.Add(uint64(len(answers)))
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, answer := range answers {
 		seq := answer.GetSeq()
 		if seq >= uint64(len(s.calls)) {
@@ -150,6 +153,15 @@ func (s *Session) deliver(answers []*quorleasev1.ResponseItem) {
 		if !c.untold {
 			s.release(c)
 		}
-		c.finish(answer, nil)
+		if c.resolve(answer, nil) {
+			s.told = append(s.told, c)
+		}
 	}
+	s.mu.Unlock()
+	// Whoever hears of his answer asks again at once, and would wait for the lock.
+	for _, c := range s.told {
+		c.done <- struct{}{}
+	}
+	clear(s.told)
+	s.told = s.told[:0]
 }
