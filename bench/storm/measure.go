@@ -92,10 +92,14 @@ const (
 	CheckedAttempts Measure = "attempts_circuit_checked_twice"
 	CheckedDone     Measure = "done_circuit_checked_twice"
 	Successes       Measure = "attempts_admitted"
+
+	GuaranteesBroken Measure = "guarantees_broken"
 )
 
 // names are how figures are called for people.
 var names = map[Measure]struct{ name, unit string }{
+	GuaranteesBroken: {"times that G1 or G2 broke", ""},
+
 	Attempts:       {"attempts", ""},
 	Done:           {"tasks done", ""},
 	PerDone:        {"attempts for a task done", ""},

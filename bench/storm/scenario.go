@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/provider"
+	"github.com/quorlease/quorlease/bench/storm/authority"
 )
 
 // Scenario is one storm, or the same with Quorlease.
@@ -24,9 +25,30 @@ type Scenario struct {
 // Run plays the scenario. The same seed gives the same outcome.
 func (s Scenario) Run(seed uint64) *Outcome {
 	o := &Outcome{Slug: s.Slug, Title: s.Title, Text: s.Text, Twins: s.Twins}
-	s.run(seed, o)
+	broken := s.play(seed, o)
+	if len(s.Twins) > 0 || len(broken) > 0 {
+		o.exactly(GuaranteesBroken, len(broken), 0)
+	}
+	for _, line := range broken {
+		o.Text += " " + line + "."
+	}
 	o.OK = len(o.Missed()) == 0
 	return o
+}
+
+// play runs it and returns which guarantees broke, a line each: it ends there then.
+func (s Scenario) play(seed uint64, o *Outcome) (broken []string) {
+	defer func() {
+		switch what := recover().(type) {
+		case nil:
+		case authority.Broken:
+			broken = what
+		default:
+			panic(what)
+		}
+	}()
+	s.run(seed, o)
+	return nil
 }
 
 // All are the scenarios, those before first.

@@ -18,6 +18,8 @@ type Stage struct {
 	Rand *rand.Rand
 	// OnStep, where set, is called after everything that happened.
 	OnStep func()
+	// OnRest are called at the end of every Run.
+	OnRest []func()
 
 	now   time.Duration
 	queue queue
@@ -49,6 +51,11 @@ func (s *Stage) plan(d time.Duration, e event) {
 
 // Run lets time pass until end, or until stop says so.
 func (s *Stage) Run(end time.Duration, stop func() bool) {
+	defer func() {
+		for _, f := range s.OnRest {
+			f()
+		}
+	}()
 	for len(s.queue.heap) > 0 && s.queue.heap[0].at <= end {
 		at, e := s.queue.pop()
 		s.now = at

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/check"
 	"github.com/quorlease/quorlease/bench/sim/stage"
 	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/queue"
@@ -46,6 +47,9 @@ type Authority struct {
 	ids uint64
 
 	nodes []*node
+	// history holds every entry to G1 and G2.
+	history *check.Replay
+	entries uint64
 	// OnChange, where set, is told what a node says of clients that are about to
 	// lose their retry budgets.
 	OnChange func(node int, c warn.Change)
@@ -69,7 +73,10 @@ func NewApart(s *stage.Stage, nodes int, limits *logv1.ApplyLimits) *Authority {
 }
 
 func start(s *stage.Stage, nodes, replicas int, limits *logv1.ApplyLimits) *Authority {
-	a := &Authority{stage: s, waiting: queue.New(queue.Config{}), terms: make(map[string]*queue.Terms)}
+	a := &Authority{
+		stage: s, waiting: queue.New(queue.Config{}), terms: make(map[string]*queue.Terms), history: check.NewReplay(),
+	}
+	s.OnRest = append(s.OnRest, a.judge)
 	for range replicas {
 		a.replicas = append(a.replicas, &replica{machine: fsm.New()})
 	}
@@ -161,6 +168,8 @@ func (a *Authority) commit(operations []*logv1.Operation, stamp int64) []*logv1.
 			results = said
 		}
 	}
+	a.entries++
+	a.history.Applied(a.entries, time.Duration(a.machine.Now()), decoded.GetOperations(), results)
 	for i, r := range results {
 		if refused := r.GetRefusal(); refused != nil {
 			panic(fmt.Sprintf("operation %v: %s: %s", operations[i], refused.GetField(), refused.GetMessage()))
@@ -172,4 +181,15 @@ func (a *Authority) commit(operations []*logv1.Operation, stamp int64) []*logv1.
 		}
 	}
 	return results
+}
+
+// Broken is what judge panics with: a line for each guarantee that broke.
+type Broken []string
+
+// judge looks at everything that was granted so far. What breaks G1 or G2 stops the
+// scenario: no figure of it means anything.
+func (a *Authority) judge() {
+	if lines := a.history.History().Problems(); len(lines) > 0 {
+		panic(Broken(lines))
+	}
 }
