@@ -68,7 +68,9 @@ func TestEscrowUnderPartitions(t *testing.T) {
 				pass(300 * time.Millisecond)
 			}
 			most := 600 + int(200*time.Since(begin).Milliseconds()/1000)
-			if granted > most || fromEscrow < granted/2 {
+			// Nearly four times what the limit gives is asked for, and who is refused goes to
+			// the log: how much escrow is left to grant depends on the disk, too.
+			if granted > most || fromEscrow < granted/3 {
 				b.Errorf("%d granted, %d of them from escrow, at most %d", granted, fromEscrow, most)
 			}
 			b.RequireSameState()

@@ -1,6 +1,6 @@
 // Package clustertest runs clusters of real nodes inside one test: over TCP
 // with real time, or in memory inside a testing/synctest bubble with virtual
-// time. Disk is always real.
+// time. Their files are real.
 package clustertest
 
 import (
@@ -51,7 +51,7 @@ type Cluster struct {
 func New(tb testing.TB, count int, options Options) *Cluster {
 	tb.Helper()
 	c := &Cluster{
-		tb: tb, options: options, Board: NewBoard(options.InMemory), dir: tb.TempDir(),
+		tb: tb, options: options, Board: NewBoard(options.InMemory), dir: place(tb, options.InMemory),
 		peers: make(map[string]string), nodes: make(map[string]*cluster.Node), wiped: make(map[string]bool),
 	}
 	tb.Cleanup(c.Close)
