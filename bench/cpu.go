@@ -13,7 +13,7 @@ import (
 const userHz = 100
 
 // CPU is the processor time that node i has used, in user and system mode, to
-// 10 ms. With Wrap it is the wrapper's.
+// 10 ms, with that of its children that have ended. With Wrap it is the wrapper's.
 func (n *Nodes) CPU(i int) (time.Duration, error) { return cpuOf(n.Pid(i)) }
 
 func cpuOf(pid int) (time.Duration, error) {
@@ -24,9 +24,11 @@ func cpuOf(pid int) (time.Duration, error) {
 	// The name, in parentheses, may hold anything; the fields after it don't.
 	rest := string(data[strings.LastIndexByte(string(data), ')')+1:])
 	fields := strings.Fields(rest)
-	const utime, stime = 11, 12 // counted from the field after the name
+	// Counted from the field after the name. A server that writes its file anew in a child
+	// did that for what it was asked for.
+	const utime, stime, childrenUtime, childrenStime = 11, 12, 13, 14
 	ticks := 0
-	for _, field := range []int{utime, stime} {
+	for _, field := range []int{utime, stime, childrenUtime, childrenStime} {
 		if field >= len(fields) {
 			return 0, fmt.Errorf("read processor time: %d fields, want more than %d", len(fields), field)
 		}

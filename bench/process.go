@@ -50,7 +50,7 @@ func StartProcess(p Program) (*Process, error) {
 	return c, nil
 }
 
-// CPU is the processor time that it has used, to 10 ms.
+// CPU is the processor time that it and its children that have ended have used, to 10 ms.
 func (c *Process) CPU() (time.Duration, error) { return cpuOf(c.cmd.Process.Pid) }
 
 // Ended is closed when it has ended.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/bench/compare/peer"
 	"github.com/quorlease/quorlease/bench/compare/redis"
 	"github.com/quorlease/quorlease/bench/load"
+	"github.com/quorlease/quorlease/bench/report"
 )
 
 func TestMain(m *testing.M) {
@@ -31,6 +33,8 @@ type fake struct {
 	forgets bool
 	escrow  bool
 	broken  error
+
+	gone bool
 
 	mu     sync.Mutex
 	levels map[string]float64
@@ -61,6 +65,9 @@ func (f *fake) Open(_ context.Context, way peer.Way, b peer.Bucket) (peer.Door, 
 func (f *fake) CPU() (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.gone {
+		return 0, errGone
+	}
 	return f.used, nil
 }
 
@@ -77,6 +84,27 @@ func (f *fake) Close() error {
 	f.note("close")
 	return nil
 }
+
+// watched is one whose whole history is looked at.
+type watched struct {
+	*fake
+	broken bool
+	seen   atomic.Int64
+}
+
+var _ audited = (*watched)(nil)
+
+func (w *watched) Note(peer.Way, peer.Bucket) func(int, time.Time, time.Time) {
+	return func(int, time.Time, time.Time) { w.seen.Add(1) }
+}
+
+func (w *watched) Check(context.Context) ([]report.Check, error) {
+	w.note("check")
+	return []report.Check{{Guarantee: "G1", By: "a log", OK: !w.broken, Text: "something"}}, nil
+}
+
+// errGone: there is no such process any more.
+var errGone = errors.New("gone")
 
 // take is a token bucket.
 func (f *fake) take(b *peer.Bucket, key string) bool {
@@ -214,10 +242,55 @@ func checkSides(t *testing.T, r *page.Result) {
 			}
 		case "consensus-session-take":
 			if b.Got != nil || !b.OK {
-				t.Errorf("beside what is not there %v", b.Got)
+				t.Errorf("beside what is not there %+v", b)
 			}
 		}
 	}
+}
+
+// TestWholeHistory: every grant that callers see of a system whose history can be looked at
+// is noted, those around a kill too, and a guarantee that broke is the run's (G1).
+func TestWholeHistory(t *testing.T) {
+	t.Parallel()
+	for _, broken := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			ours := &watched{fake: &fake{took: 2 * time.Millisecond, escrow: true}, broken: broken}
+			r, err := compare(t.Context(), hurried(t), []entrant{{
+				name: "quorlease",
+				start: func(ctx context.Context, c peer.Config) (peer.System, error) {
+					_, err := ours.start(ctx, c)
+					return ours, err
+				},
+				sides:  []side{{"escrow-unary", "ours", page.Unary, "unary"}},
+				trials: []trial{{page.EscrowTrial, "ours", "3", "yes", "unary"}},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			least := r.Sides[0].Summary.Granted + r.Trials[0].Before + r.Trials[0].After
+			if seen := ours.seen.Load(); seen < least {
+				t.Errorf("%d grants were noted, at least %d were seen", seen, least)
+			}
+			if !slices.Contains(ours.notes, "check") || len(r.Checks) != 1 || r.OK == broken {
+				t.Errorf("%q, %+v, ok %v", ours.notes, r.Checks, r.OK)
+			}
+		})
+	}
+}
+
+// TestOneThatIsGone: a process of others that ends in the middle takes its own figures
+// with it and nobody else's.
+func TestOneThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		theirs := &fake{took: 2 * time.Millisecond, gone: true}
+		r, err := compare(t.Context(), hurried(t), []entrant{{
+			name: "redis-memory", start: theirs.start, sides: []side{{"redis", "theirs", page.Unary, "unary"}},
+		}})
+		if err != nil || r.Sides[0].Summary.CPU != nil || r.Sides[0].Summary.Granted == 0 {
+			t.Errorf("%v, %+v", err, r)
+		}
+	})
 }
 
 func TestCompareEnds(t *testing.T) {

@@ -76,6 +76,27 @@ func (c *Config) buckets() (loaded, tried peer.Bucket) {
 	return peer.Bucket{Name: "load", Burst: loadBurst, PerSecond: loadRate, Keys: c.Keys}, tried
 }
 
+// spare is the time beside the rounds for which grants are noted: starting, trials.
+const spare = 10 * time.Minute
+
+// lasting is how long a run may take, for those who have to know beforehand.
+func (c *Config) lasting() time.Duration {
+	sides := 0
+	for _, e := range entrants() {
+		sides += len(e.sides)
+	}
+	return time.Duration(c.Rounds*sides)*(c.Warmup+c.Length+time.Second) + spare
+}
+
+// Takes is about how long a run takes with everybody there.
+func (c *Config) Takes() time.Duration {
+	sides := 0
+	for _, e := range entrants() {
+		sides += len(e.sides)
+	}
+	return time.Duration(c.Rounds*sides)*(c.Warmup+c.Length+200*time.Millisecond) + time.Minute
+}
+
 // The ends of the ranges.
 const (
 	callersMost = 4096

@@ -2,6 +2,9 @@ package compare
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/quorlease/quorlease/bench/bare"
 	"github.com/quorlease/quorlease/bench/compare/etcd"
@@ -47,6 +50,57 @@ func starting[S peer.System](start func(context.Context, peer.Config) (S, error)
 		}
 		return s, nil
 	}
+}
+
+// Ready says who of those that are required is not there, and how to get it. Nil: all
+// are. Run begins with it.
+func Ready(c *Config) error {
+	_, missing := c.programs(entrants())
+	return c.required(missing)
+}
+
+// programs are what each entrant needs, nil for one who is missing.
+func (c *Config) programs(all []entrant) (found []map[string]string, missing []page.Missing) {
+	found = make([]map[string]string, len(all))
+	for i, e := range all {
+		var absent *page.Missing
+		if found[i], absent = c.find(e); absent != nil {
+			missing = append(missing, *absent)
+		}
+	}
+	return found, missing
+}
+
+func (c *Config) required(missing []page.Missing) error {
+	for _, m := range missing {
+		if slices.Contains(c.Require, m.System) {
+			return fmt.Errorf("--require %s: %s; get it by: %s", m.System, m.Why, m.How)
+		}
+	}
+	return nil
+}
+
+// find looks for what an entrant needs.
+func (c *Config) find(e entrant) (map[string]string, *page.Missing) {
+	found := map[string]string{quorlease.Program: c.Binary}
+	if slices.Contains(c.Without, e.name) {
+		return nil, &page.Missing{System: e.name, Why: "left out"}
+	}
+	var missing, how []string
+	for _, program := range e.needs {
+		path := peer.Find(c.Peers, program)
+		if path == "" {
+			missing = append(missing, program.Name)
+			how = append(how, program.How)
+		}
+		found[program.Name] = path
+	}
+	if len(missing) > 0 {
+		return nil, &page.Missing{
+			System: e.name, Why: "there is no " + strings.Join(missing, " and no "), How: strings.Join(how, "; "),
+		}
+	}
+	return found, nil
 }
 
 // The ways of the echo.

@@ -12,11 +12,12 @@ import (
 
 	"github.com/quorlease/quorlease/bench/compare/page"
 	"github.com/quorlease/quorlease/bench/compare/peer"
-	"github.com/quorlease/quorlease/bench/compare/quorlease"
 	"github.com/quorlease/quorlease/bench/link"
 	"github.com/quorlease/quorlease/bench/load"
+	"github.com/quorlease/quorlease/bench/report"
 	"github.com/quorlease/quorlease/bench/sheet"
 	"github.com/quorlease/quorlease/bench/stat"
+	"github.com/quorlease/quorlease/bench/tally"
 )
 
 // run is one under way.
@@ -24,6 +25,8 @@ type run struct {
 	config  *Config
 	systems []*running
 	result  *page.Result
+	// nobodys are tallies that nobody looks at, by the bucket.
+	nobodys map[string]*tally.Tally
 }
 
 // running is an entrant that was started.
@@ -41,10 +44,39 @@ type door struct {
 	system peer.System
 	// at is its place in the result.
 	at int
+	// note is told its grants.
+	note func(key int, sent, ended time.Time)
 }
 
-// CPU is that of the whole system.
-func (d *door) CPU() (time.Duration, error) { return d.system.CPU() }
+// CPU is that of the whole system. Of one whose processes have ended it is not known;
+// that it does not answer is counted anyway.
+func (d *door) CPU() (time.Duration, error) {
+	used, err := d.system.CPU()
+	if err != nil {
+		return 0, errors.Join(load.ErrUnknown, err)
+	}
+	return used, nil
+}
+
+// audited is a system whose whole history can be held to G1 and G2.
+type audited interface {
+	// Note is told every grant that callers see.
+	Note(way peer.Way, bucket peer.Bucket) func(key int, sent, ended time.Time)
+	// Check holds all of them, and what the system wrote. It ends a part of it.
+	Check(ctx context.Context) ([]report.Check, error)
+}
+
+// note is told the grants of a system: its own, or one that notes them for nobody, so
+// that everybody's callers have the same work.
+func (r *run) note(s peer.System, way peer.Way, bucket peer.Bucket) func(key int, sent, ended time.Time) {
+	if own, ok := s.(audited); ok {
+		return own.Note(way, bucket)
+	}
+	if r.nobodys[bucket.Name] == nil {
+		r.nobodys[bucket.Name] = tally.New(tally.Bucket{Limit: bucket.Name}, bucket.AllKeys(), r.config.lasting())
+	}
+	return r.nobodys[bucket.Name].Grant
+}
 
 // Run compares, and ends every process that it started. A bound that was missed is
 // in the result and no error.
@@ -54,8 +86,9 @@ func compare(ctx context.Context, c *Config, all []entrant) (result *page.Result
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	r := &run{config: c, result: &page.Result{
+	r := &run{config: c, nobodys: map[string]*tally.Tally{}, result: &page.Result{
 		Version: c.Version, Settings: c.settings(), Sides: []page.Side{}, Trials: []page.Trial{}, Missing: []page.Missing{},
+		Checks: []report.Check{},
 	}}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if err := r.open(ctx, all); err != nil {
@@ -67,6 +100,9 @@ func compare(ctx context.Context, c *Config, all []entrant) (result *page.Result
 		}
 	}
 	if err := r.try(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
 	r.result.Sum()
@@ -92,18 +128,11 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 // open starts everybody who is there and connects to all.
 func (r *run) open(ctx context.Context, all []entrant) error {
 	// Whoever is required must be there before the first is started.
-	programs := make([]map[string]string, len(all))
-	for i, e := range all {
-		var missing *page.Missing
-		if programs[i], missing = r.find(e); missing != nil {
-			r.result.Missing = append(r.result.Missing, *missing)
-		}
+	programs, missing := r.config.programs(all)
+	if err := r.config.required(missing); err != nil {
+		return err
 	}
-	for _, m := range r.result.Missing {
-		if slices.Contains(r.config.Require, m.System) {
-			return fmt.Errorf("--require %s: %s; get it by: %s", m.System, m.Why, m.How)
-		}
-	}
+	r.result.Missing = append(r.result.Missing, missing...)
 	for i, e := range all {
 		if programs[i] == nil {
 			continue
@@ -113,29 +142,6 @@ func (r *run) open(ctx context.Context, all []entrant) error {
 		}
 	}
 	return nil
-}
-
-// find looks for what an entrant needs.
-func (r *run) find(e entrant) (map[string]string, *page.Missing) {
-	found := map[string]string{quorlease.Program: r.config.Binary}
-	if slices.Contains(r.config.Without, e.name) {
-		return nil, &page.Missing{System: e.name, Why: "left out"}
-	}
-	var missing, how []string
-	for _, program := range e.needs {
-		path := peer.Find(r.config.Peers, program)
-		if path == "" {
-			missing = append(missing, program.Name)
-			how = append(how, program.How)
-		}
-		found[program.Name] = path
-	}
-	if len(missing) > 0 {
-		return nil, &page.Missing{
-			System: e.name, Why: "there is no " + strings.Join(missing, " and no "), How: strings.Join(how, "; "),
-		}
-	}
-	return found, nil
 }
 
 // start starts one and opens its doors. One of others that does not start, and is
@@ -151,7 +157,7 @@ func (r *run) start(ctx context.Context, e entrant, programs map[string]string) 
 	var err error
 	one.system, err = e.start(ctx, peer.Config{
 		Programs: programs, Dir: dir, Buckets: []peer.Bucket{loaded, tried},
-		Callers: r.config.Callers, Timeout: r.config.Timeout, Log: r.config.Log,
+		Callers: r.config.Callers, Timeout: r.config.Timeout, Lasting: r.config.lasting(), Log: r.config.Log,
 	})
 	if err != nil {
 		err = fmt.Errorf("start %s: %w", e.name, err)
@@ -163,15 +169,19 @@ func (r *run) start(ctx context.Context, e entrant, programs map[string]string) 
 		return nil
 	}
 	r.systems = append(r.systems, one)
-	if len(e.needs) > 0 {
-		one.version = strings.TrimSpace(e.needs[0].Name + " " + peer.Version(ctx, programs[e.needs[0].Name]))
+	var versions []string
+	for _, program := range e.needs {
+		versions = append(versions, strings.TrimSpace(program.Name+" "+peer.Version(ctx, programs[program.Name])))
 	}
+	one.version = strings.Join(versions, " with ")
 	for _, s := range e.sides {
 		opened, err := one.system.Open(ctx, s.way, loaded)
 		if err != nil {
 			return fmt.Errorf("connect to %s: %w", e.name, err)
 		}
-		one.doors = append(one.doors, door{side: s, Door: opened, system: one.system, at: len(r.result.Sides)})
+		one.doors = append(one.doors, door{
+			side: s, Door: opened, system: one.system, at: len(r.result.Sides), note: r.note(one.system, s.way, loaded),
+		})
 		r.result.Sides = append(r.result.Sides, page.Side{
 			Side: s.slug, Name: s.name, System: e.name, SystemVersion: one.version, Kind: s.kind,
 			Failures: map[string]int64{},
@@ -190,6 +200,24 @@ func (r *run) close() error {
 		errs = append(errs, one.system.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// check holds everything that was granted by those whose history can be looked at to the
+// guarantees. It ends them.
+func (r *run) check(ctx context.Context) error {
+	for _, one := range r.systems {
+		system, ok := one.system.(audited)
+		if !ok {
+			continue
+		}
+		r.say("checking G1 and G2 of %s", one.name)
+		checks, err := system.Check(ctx)
+		if err != nil {
+			return fmt.Errorf("check %s: %w", one.name, err)
+		}
+		r.result.Checks = append(r.result.Checks, checks...)
+	}
+	return nil
 }
 
 // order is that of the kinds in a round: like beside like.
@@ -221,6 +249,7 @@ func (r *run) measure(ctx context.Context, n int, d *door) error {
 	round := load.Config{
 		Callers: c.Callers, Keys: c.Keys, Distribution: c.Distribution, Arrivals: stat.Poisson, Timeout: c.Timeout,
 		Seed: c.Seed + uint64(n), Warmup: c.Warmup, Length: c.Length, Reason: link.Reason,
+		Grant: d.note,
 	}
 	if d.kind == page.Paced {
 		round.Rate = c.PacedRate

@@ -95,13 +95,14 @@ func (r *run) spend(ctx context.Context, keeper peer.Keeper, way peer.Way, bucke
 		return spent{}, err
 	}
 	defer door.Close()
+	note := r.note(keeper, way, bucket)
 	var mu sync.Mutex
 	var all spent
 	var failed error
 	var joined sync.WaitGroup
 	for i := range spenders {
 		joined.Go(func() {
-			granted, escrow, err := spendOne(ctx, door, i)
+			granted, escrow, err := spendOne(ctx, door, i, note)
 			mu.Lock()
 			defer mu.Unlock()
 			all.keys[i%trialKeys] += granted
@@ -114,12 +115,15 @@ func (r *run) spend(ctx context.Context, keeper peer.Keeper, way peer.Way, bucke
 }
 
 // spendOne takes from one bucket until it refuses. Nobody who answers is no refusal.
-func spendOne(ctx context.Context, door peer.Door, index int) (granted, escrow int64, err error) {
+func spendOne(
+	ctx context.Context, door peer.Door, index int, note func(key int, sent, ended time.Time),
+) (granted, escrow int64, err error) {
 	asker, err := door.Asker(index)
 	if err != nil {
 		return 0, 0, err
 	}
 	for granted < spendMost {
+		sent := time.Now()
 		said, err := asker.Ask(ctx, index%trialKeys)
 		switch {
 		case err != nil:
@@ -130,6 +134,7 @@ func spendOne(ctx context.Context, door peer.Door, index int) (granted, escrow i
 			return granted, escrow, nil
 		default:
 			granted++
+			note(index%trialKeys, sent, time.Now())
 			if said.Escrow {
 				escrow++
 			}

@@ -84,6 +84,8 @@ func (c *Caller) Do(ctx context.Context, item Item) error {
 	case c.stream.send <- item:
 	case <-c.stream.ended:
 		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	select {
 	case answer := <-c.answer:

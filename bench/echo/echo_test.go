@@ -2,6 +2,7 @@ package echo
 
 import (
 	"context"
+	"errors"
 	"net"
 	"strings"
 	"sync"
@@ -100,5 +101,17 @@ func TestMalformed(t *testing.T) {
 		if err := (&Batch{}).UnmarshalVT([]byte(bad)); err == nil {
 			t.Errorf("%d bytes: no error", len(bad))
 		}
+	}
+}
+
+// TestHung: a caller whose item nobody takes, since the server hangs, ends with its
+// context.
+func TestHung(t *testing.T) {
+	t.Parallel()
+	s := &Stream{send: make(chan Item), ended: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.NewCaller().Do(ctx, Item{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %v", err, context.Canceled)
 	}
 }

@@ -31,7 +31,7 @@ func (t *Tally) Outside(slack time.Duration, permits bool) (checks []report.Chec
 			slack, spending.Slot)))), nil
 }
 
-// Log holds the log of node i, which has stopped, to G1. Where it is said to be complete,
+// Log holds the log of node i, which has stopped, to G1 and G2. Where it is said to be complete,
 // every grant that clients saw must have been debited in it, and it must begin with the
 // first entry.
 func Log(nodes *bench.Nodes, i int, complete bool, tallies ...*Tally) ([]report.Check, error) {
@@ -41,11 +41,19 @@ func Log(nodes *bench.Nodes, i int, complete bool, tallies ...*Tally) ([]report.
 	}
 	by := "the log of " + nodes.ID(i)
 	checks := []report.Check{verdict("G1", by, history.Verdict, history.Said())}
+	for i := range history.Spent {
+		one := &history.Spent[i]
+		checks = append(checks, report.Check{Guarantee: "G2", By: by, OK: one.OK(), Text: one.Said()})
+	}
 	if !complete {
 		return checks, nil
 	}
 	for _, t := range tallies {
-		checks = append(checks, t.within(history, by))
+		c := t.within(history, by)
+		if len(tallies) > 1 {
+			c.By += " (" + t.bucket.Limit + ")"
+		}
+		checks = append(checks, c)
 	}
 	return checks, nil
 }

@@ -150,6 +150,9 @@ func (e *Cluster) Open(ctx context.Context, way peer.Way, bucket peer.Bucket) (p
 	if way != Put && way != Take {
 		return nil, fmt.Errorf("way %q is none of %s, %s", way, Put, Take)
 	}
+	// One that hangs accepts connections, and says nothing.
+	ctx, cancel := context.WithTimeout(ctx, e.config.Timeout)
+	defer cancel()
 	address, err := e.leader(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("connect to etcd: %w", err)

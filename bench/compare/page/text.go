@@ -86,11 +86,11 @@ func (r *Result) heading() string {
 func (r *Result) versions() string {
 	var all []string
 	for i := range r.Sides {
-		if side := &r.Sides[i]; side.SystemVersion != "" {
-			all = append(all, side.SystemVersion)
+		if version := r.Sides[i].SystemVersion; version != "" && !slices.Contains(all, version) {
+			all = append(all, version)
 		}
 	}
-	return strings.Join(slices.Compact(all), ", ")
+	return strings.Join(all, ", ")
 }
 
 // Section is the comparison as a part of a sheet.

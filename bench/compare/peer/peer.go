@@ -48,6 +48,8 @@ type Config struct {
 	// take.
 	Callers int
 	Timeout time.Duration
+	// Lasting is how long everything takes at most.
+	Lasting time.Duration
 	// Log receives what its processes print. Nil: discarded.
 	Log io.Writer
 }

@@ -87,6 +87,33 @@ func TestReady(t *testing.T) {
 	Kill(ended, nil)
 }
 
+// TestChildren: what a child did that has ended counts, such as one that writes a file
+// anew.
+func TestChildren(t *testing.T) {
+	t.Parallel()
+	p, err := bench.StartProcess(bench.Program{Path: "/bin/sh", Args: []string{
+		"-c", `sh -c 'i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done'; sleep 100`,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Kill(p)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		used, err := CPU(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if used >= 30*time.Millisecond {
+			return
+		}
+		if err := pause(ctx, 10*time.Millisecond); err != nil {
+			t.Fatalf("%v after its child's work: %v", used, err)
+		}
+	}
+}
+
 // TestKilled: a process and its children are gone when Kill returns.
 func TestKilled(t *testing.T) {
 	t.Parallel()

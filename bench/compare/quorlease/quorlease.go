@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"syscall"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 	"github.com/quorlease/quorlease/bench/compare/peer"
 	"github.com/quorlease/quorlease/bench/link"
 	"github.com/quorlease/quorlease/bench/load"
+	"github.com/quorlease/quorlease/bench/report"
+	"github.com/quorlease/quorlease/bench/tally"
 )
 
 // The ways to ask it.
@@ -43,10 +47,15 @@ const (
 	formWait = 30 * time.Second
 )
 
+// stopWait is how long a node may take to stop.
+const stopWait = 10 * time.Second
+
 // Cluster is the nodes. It is for one goroutine; its doors are not.
 type Cluster struct {
 	config peer.Config
 	nodes  *bench.Nodes
+	// tallies are what callers were granted, by the limit.
+	tallies map[string]*tally.Tally
 }
 
 var _ peer.Keeper = (*Cluster)(nil)
@@ -55,11 +64,13 @@ var _ peer.Keeper = (*Cluster)(nil)
 func Start(ctx context.Context, c peer.Config) (*Cluster, error) {
 	processes, err := bench.StartNodes(bench.NodesConfig{
 		Binary: c.Programs[Program], Dir: c.Dir, Count: nodes, Log: c.Log,
+		// The whole log is read in the end; snapshots are taken all the same.
+		Args: []string{"--trailing-logs", "10000000"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	q := &Cluster{config: c, nodes: processes}
+	q := &Cluster{config: c, nodes: processes, tallies: map[string]*tally.Tally{}}
 	if err := q.configure(ctx); err != nil {
 		return nil, errors.Join(err, q.Close())
 	}
@@ -81,6 +92,10 @@ func (q *Cluster) configure(ctx context.Context) error {
 			if err := bench.ApplyLimit(ctx, q.nodes.GRPC(leader), limit(&b, exact)); err != nil {
 				return err
 			}
+			name := limitName(&b, exact)
+			q.tallies[name] = tally.New(tally.Bucket{
+				Limit: name, Dimension: dimension, Rate: b.PerSecond, Interval: time.Second, Burst: b.Burst,
+			}, b.AllKeys(), q.config.Lasting)
 		}
 	}
 	return nil
@@ -119,23 +134,62 @@ func (q *Cluster) CPU() (time.Duration, error) {
 	return sum, nil
 }
 
+// ways are what is asked of the limits, and how.
+var ways = map[peer.Way]struct{ exact, session bool }{
+	ConsensusUnary: {true, false}, ConsensusSession: {true, true}, EscrowUnary: {}, EscrowSession: {false, true},
+}
+
+// Note is told what callers are granted.
+func (q *Cluster) Note(way peer.Way, bucket peer.Bucket) func(key int, sent, ended time.Time) {
+	return q.tallies[limitName(&bucket, ways[way].exact)].Grant
+}
+
+// Check holds everything that was granted of every limit to G1 and G2 by the callers'
+// clock, and ends the leader to hold its whole log to G1: what lies before a crash, too.
+func (q *Cluster) Check(ctx context.Context) (checks []report.Check, err error) {
+	ctx, cancel := context.WithTimeout(ctx, formWait)
+	defer cancel()
+	var addresses []string
+	for i := range q.nodes.Len() {
+		addresses = append(addresses, q.nodes.GRPC(i))
+	}
+	var all []*tally.Tally
+	for _, name := range slices.Sorted(maps.Keys(q.tallies)) {
+		t := q.tallies[name]
+		slack, err := t.Slack(ctx, addresses)
+		if err != nil {
+			return nil, err
+		}
+		some, err := t.Outside(slack, false)
+		if err != nil {
+			return nil, err
+		}
+		for i := range some {
+			some[i].By += " (" + name + ")"
+		}
+		checks, all = append(checks, some...), append(all, t)
+	}
+	// Whoever leads has every entry that was acknowledged.
+	leader, err := q.nodes.Leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := q.nodes.Stop(leader, stopWait); err != nil {
+		return nil, err
+	}
+	inside, err := tally.Log(q.nodes, leader, true, all...)
+	return append(checks, inside...), err
+}
+
 // Open connects to the leader, once anybody asks.
 func (q *Cluster) Open(_ context.Context, way peer.Way, bucket peer.Bucket) (peer.Door, error) {
-	var exact, session bool
-	switch way {
-	case ConsensusUnary:
-		exact = true
-	case ConsensusSession:
-		exact, session = true, true
-	case EscrowUnary:
-	case EscrowSession:
-		session = true
-	default:
+	how, ok := ways[way]
+	if !ok {
 		return nil, fmt.Errorf("way %q is none of this program's", way)
 	}
 	c := link.Config{
-		Session: session, Timeout: q.config.Timeout, Client: client,
-		Limit: limitName(&bucket, exact), Dimension: dimension, Keys: bucket.AllKeys(),
+		Session: how.session, Timeout: q.config.Timeout, Client: client,
+		Limit: limitName(&bucket, how.exact), Dimension: dimension, Keys: bucket.AllKeys(),
 	}
 	for i := range q.nodes.Len() {
 		c.Endpoints = append(c.Endpoints, q.nodes.GRPC(i))
