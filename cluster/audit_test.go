@@ -67,3 +67,31 @@ func TestDecisionsAreAudited(t *testing.T) {
 		}
 	})
 }
+
+// TestMembersAreAudited: each node that stays writes who was taken out, when its leader did
+// it.
+func TestMembersAreAudited(t *testing.T) {
+	t.Parallel()
+	t.Run("S13", func(t *testing.T) {
+		t.Parallel()
+		dir, gone := t.TempDir(), ""
+		inBubble(t, func(c *cluster.Config) { c.Audit = filepath.Join(dir, c.ID) }, func(b bubble) {
+			gone = b.Cluster.Followers()[0]
+			b.Cluster.Remove(gone)
+			b.Cluster.Close()
+		})
+		want := `"author":"operator","member":"` + gone + `"}`
+		for _, name := range []string{"a", "b", "c"} {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The clock of the bubble begins with this year.
+			found := bytes.Contains(text, []byte(`{"time":"2000-01-01T`)) && bytes.Contains(text, []byte(want)) &&
+				bytes.Contains(text, []byte(`"change":"removed"`))
+			if name != gone && !found {
+				t.Errorf("%s does not say that %s was removed: %s", name, gone, text)
+			}
+		}
+	})
+}

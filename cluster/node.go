@@ -191,7 +191,7 @@ func newNode(c Config) *Node {
 	n.fsm = newRaftFSM(n.clock, n.metrics, n.roster)
 	n.calendar = n.newCalendar()
 	n.fsm.fail = n.fail
-	n.fsm.onStep, n.fsm.onRestore = n.observe, n.restored
+	n.fsm.onStep, n.fsm.onRestore, n.fsm.onMembers = n.observe, n.restored, n.membersChanged
 	return n
 }
 

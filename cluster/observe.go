@@ -12,6 +12,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/notice"
 	"github.com/quorlease/quorlease/cluster/overview"
+	"github.com/quorlease/quorlease/cluster/roster"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/effect"
 )
@@ -48,6 +49,17 @@ func (n *Node) observe(s step) {
 	n.audit.Applied(audit.Entry{Index: s.index, Wall: s.wall, Results: s.results, Effects: s.effects}, n.revisions)
 	n.overview.Applied(time.Now(), s.wall, s.reports)
 	n.waiting.Applied(s.results, s.effects)
+}
+
+// membersChanged records that an entry named other members than before, at the time at
+// which its leader wrote it.
+func (n *Node) membersChanged(index uint64, before []roster.Member) {
+	at := n.config.Wall()
+	var log raft.Log
+	if err := n.stores.Log.GetLog(index, &log); err == nil && !log.AppendedAt.IsZero() {
+		at = log.AppendedAt
+	}
+	n.audit.Members(index, at, before, n.roster.Applied())
 }
 
 func (n *Node) revisions() (list []*fsm.Revision) {

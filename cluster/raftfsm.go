@@ -33,6 +33,8 @@ type raftFSM struct {
 	metrics *metrics.Set
 	// onStep is told what an entry did, in order. It must not block.
 	onStep func(step)
+	// onMembers is told that an entry named other members than before.
+	onMembers func(index uint64, before []roster.Member)
 	// onRestore is told that a snapshot replaced the state, before it is used.
 	onRestore func(*fsm.Machine)
 	// fail stops the node.
@@ -88,7 +90,9 @@ func newRaftFSM(c *clock.Clock, m *metrics.Set, r *roster.Roster) *raftFSM {
 
 // StoreConfiguration implements raft.ConfigurationStore: raft tells of the members
 // that it has committed in no other way.
-func (f *raftFSM) StoreConfiguration(index uint64, c raft.Configuration) { f.roster.Store(index, c) }
+func (f *raftFSM) StoreConfiguration(index uint64, c raft.Configuration) {
+	f.onMembers(index, f.roster.Store(index, c))
+}
 
 // Apply applies one committed entry. An entry that can't be read, or that a
 // newer program wrote, stops the node: to pass over it would be to diverge

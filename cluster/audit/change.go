@@ -15,7 +15,8 @@ type Change struct {
 	Time time.Time `json:"time"`
 	// Node is the one that writes: all write all changes.
 	Node string `json:"node"`
-	// Change is "added", "changed", "deleted", "adjusted" or "cleared".
+	// Change is "added", "changed", "deleted", "adjusted" or "cleared"; of a member
+	// "added", "moved", "promoted", "demoted" or "removed".
 	Change string `json:"change"`
 	// Index is that of the log entry. A node that starts again may write a change again,
 	// under the same one.
@@ -28,7 +29,8 @@ type Change struct {
 	RetryBudget string `json:"retry_budget,omitempty"`
 	Key         string `json:"key,omitempty"`
 	Dimension   string `json:"dimension,omitempty"`
-	// Value is what was adjusted: "+5", "-5" or "reset".
+	Member      string `json:"member,omitempty"`
+	// Value is what was adjusted: "+5", "-5" or "reset"; or the peer address of a member.
 	Value  string `json:"value,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }

@@ -46,13 +46,16 @@ func (r *Roster) Attach(library *raft.Raft) { r.raft.Store(library) }
 func (r *Roster) Attached() bool { return r.raft.Load() != nil }
 
 // Store notes a configuration that this node has applied, from the log or from a
-// snapshot. An older one than it knows changes nothing.
-func (r *Roster) Store(index uint64, c raft.Configuration) {
+// snapshot, and returns the members of before. An older one than it knows changes nothing,
+// and returns none.
+func (r *Roster) Store(index uint64, c raft.Configuration) (before []Member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if index > r.index {
-		r.applied, r.index = membersOf(c), index
+	if index <= r.index {
+		return nil
 	}
+	before, r.applied, r.index = r.applied, membersOf(c), index
+	return before
 }
 
 func membersOf(c raft.Configuration) []Member {
