@@ -89,9 +89,6 @@ func (c *client) call(op *logv1.Operation, timeout time.Duration, done func(repl
 	c.world.stage.At(c.host, timeout, func() { message.answer(reply{unsure: true}) })
 }
 
-// forever is more tries than there is time for.
-const forever = 1_000_000
-
 // persist sends an operation, which has to be safe to repeat, until it has an
 // answer or tries are used up.
 func (c *client) persist(op *logv1.Operation, tries int, done func(reply)) {

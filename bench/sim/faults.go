@@ -169,7 +169,7 @@ func (w *World) sleepClients() {
 		}
 	}
 	if len(w.holders) > 0 && w.stage.Chance(2) {
-		w.suspend(w.holders[0].client.host, d)
+		w.suspend(w.holders[0].Host, d)
 	}
 }
 
@@ -182,7 +182,7 @@ func (w *World) everybody() []*stage.Host {
 		all = append(all, c.host)
 	}
 	for _, h := range w.holders {
-		all = append(all, h.client.host)
+		all = append(all, h.Host)
 	}
 	return all
 }
@@ -232,12 +232,15 @@ func (w *World) loseQuorum() {
 
 // cutClient separates one client from all nodes.
 func (w *World) cutClient() {
-	all := w.clients
-	for _, h := range w.holders {
-		all = append(all[:len(all):len(all)], h.client)
+	var all []*stage.Host
+	for _, c := range w.clients {
+		all = append(all, c.host)
 	}
-	c := all[w.stage.Rand.IntN(len(all))]
-	w.cut([]*stage.Host{c.host}, w.everybody(), w.stage.Between(time.Second, 10*time.Second))
+	for _, h := range w.holders {
+		all = append(all, h.Host)
+	}
+	i := w.stage.Rand.IntN(len(all))
+	w.cut(all[i:i+1], w.everybody(), w.stage.Between(time.Second, 10*time.Second))
 }
 
 // change gives a limit other numbers: what is spent of it is not judged, what is

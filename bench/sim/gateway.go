@@ -5,6 +5,7 @@ import (
 	"time"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/holder"
 	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -84,7 +85,7 @@ func (w *World) clear(one told) {
 	op := &logv1.Operation{Kind: &logv1.Operation_Adjust{Adjust: &logv1.Adjust{
 		Limit: one.limit, Key: one.key, Change: &logv1.Adjust_Clear{Clear: true}, Reason: "paid",
 	}}}
-	w.clients[0].persist(op, forever, func(r reply) {
+	w.clients[0].persist(op, holder.Forever, func(r reply) {
 		if r.result.GetAdjust() == nil {
 			w.judge.Complain("model", "%v is answered %v", op, r.result)
 		}

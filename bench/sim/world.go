@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+	"github.com/quorlease/quorlease/bench/sim/holder"
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/rules"
@@ -36,7 +37,7 @@ type World struct {
 	storm    *storm
 	patients []*patient
 	greedy   *greedy
-	holders  []*holder
+	holders  []*holder.Holder
 	gateways []*gateway
 	pool     *pool
 	judge    *judge.Judge
@@ -136,15 +137,6 @@ func (w *World) addQueue() {
 	w.judge.Guarantee(w.limit(rules.Lane), "", "live")
 }
 
-// addHolders brings in those who hold slots.
-func (w *World) addHolders() {
-	for i := range 4 {
-		w.holders = append(w.holders, newHolder(w.newcomer(fmt.Sprint("h", i))))
-	}
-	w.judge.Slots(w.limit(rules.Gate))
-	w.keepHangingUp()
-}
-
 func (w *World) newcomer(name string) *client {
 	return &client{world: w, name: name, host: w.stage.NewHost(name, w.clocks())}
 }
@@ -174,7 +166,7 @@ func (w *World) begin() {
 		p.start()
 	}
 	for _, h := range w.holders {
-		h.start()
+		h.Start(startFor / 2)
 	}
 	for _, g := range w.gateways {
 		g.start()

@@ -17,8 +17,9 @@ import (
 // Entry is one entry of the log. It never changes.
 type Entry struct {
 	Term uint64
-	// Payload is nil for a barrier.
-	Payload []byte
+	// Payload is nil for a barrier, and where there is a configuration.
+	Payload       []byte
+	Configuration *Configuration
 	// Note is for checkers: no member looks at it.
 	Note any
 }
@@ -69,13 +70,43 @@ type Group struct {
 	Broken func(what string)
 	// Elections and Installs count leaders and installed snapshots.
 	Elections, Installs int
+	// Founders are how many members begin as voters, the first of them. 0: all are, for
+	// good.
+	Founders int
+	// Reckless (a mistake): a change does not wait for the one before.
+	Reckless bool
+	// Changed is told of each configuration that has committed, once, in their order.
+	Changed func(index uint64, c *Configuration)
+
+	// index and term are those of the last entry that ever committed, winners who led in
+	// which term.
+	index, term uint64
+	winners     map[uint64]int
 }
 
-// Join adds a member; when all have joined, Start each.
+// Join adds a member; when all have joined, Start each. One that is no founder waits until
+// some leader adds it.
 func (g *Group) Join(host *stage.Host, machine Machine) *Member {
 	m := &Member{group: g, id: len(g.Members), host: host, machine: machine, vote: nobody}
+	m.snapshot.configured.Configuration = &Configuration{}
 	g.Members = append(g.Members, m)
 	return m
+}
+
+// found writes down with whom a founder begins.
+func (m *Member) found() {
+	all := &Configuration{}
+	for id := range m.group.Members {
+		if m.group.Founders == 0 || id < m.group.Founders {
+			all.Servers = append(all.Servers, Server{ID: id, Voter: true})
+		}
+	}
+	switch {
+	case m.group.Founders == 0:
+		m.snapshot.configured.Configuration = all
+	case m.id < m.group.Founders:
+		m.term, m.log = 1, []*Entry{{Term: 1, Configuration: all}}
+	}
 }
 
 const nobody = -1
@@ -84,6 +115,7 @@ const nobody = -1
 type saved struct {
 	index, term uint64
 	state       any
+	configured  configured
 }
 
 // Member is one member.
@@ -101,7 +133,8 @@ type Member struct {
 	snapshot         saved
 
 	// In memory.
-	role Role
+	role            Role
+	latest, certain configured
 	// stands: it is a candidate in its term. A vote that comes late must not make a
 	// leader again of one that gave up.
 	stands          bool
@@ -119,6 +152,11 @@ type Member struct {
 // Start begins a process with what is on the disk.
 func (m *Member) Start() {
 	n := len(m.group.Members)
+	if m.term == 0 {
+		m.found()
+	}
+	m.reconsider()
+	m.certain = m.snapshot.configured
 	m.role, m.leader, m.barrier = Follower, nobody, 0
 	m.next, m.match = make([]uint64, n), make([]uint64, n)
 	m.votes, m.heard = make([]bool, n), make([]time.Duration, n)
@@ -164,7 +202,7 @@ func (m *Member) Campaign() {
 func (m *Member) tick() {
 	m.group.Stage.At(m.host, beat, m.tick)
 	switch {
-	case m.role == Follower && m.host.Boot() >= m.deadline:
+	case m.role == Follower && m.host.Boot() >= m.deadline && m.latest.Votes(m.id):
 		m.elect()
 	case m.role != Follower && m.alone():
 		m.follow(m.term, nobody)
@@ -178,13 +216,8 @@ func (m *Member) wait() {
 }
 
 func (m *Member) alone() bool {
-	reached := 1
-	for i := range m.heard {
-		if i != m.id && m.host.Boot()-m.heard[i] < lonely {
-			reached++
-		}
-	}
-	return 2*reached <= len(m.heard)
+	voters, reached := m.latest.count(func(id int) bool { return id == m.id || m.host.Boot()-m.heard[id] < lonely })
+	return 2*reached <= voters
 }
 
 // follow makes a follower of the member, of leader if that is known.
@@ -201,7 +234,7 @@ func (m *Member) follow(term uint64, leader int) {
 }
 
 func (m *Member) elect() {
-	if m.role != Follower || m.host.Boot() < m.deadline {
+	if m.role != Follower || m.host.Boot() < m.deadline || !m.latest.Votes(m.id) {
 		return
 	}
 	m.term++
@@ -210,16 +243,22 @@ func (m *Member) elect() {
 	m.votes[m.id] = true
 	m.wait()
 	term, last, lastTerm := m.term, m.last(), m.termAt(m.last())
-	for _, peer := range m.group.Members {
-		if peer != m {
+	for _, s := range m.latest.Servers {
+		if peer := m.group.Members[s.ID]; peer != m && s.Voter {
 			m.send(peer, func() { peer.asked(m, term, last, lastTerm) })
 		}
 	}
+	m.count()
 }
 
 func (m *Member) send(to *Member, deliver func()) { m.group.Network.Send(m.host, to.host, deliver) }
 
+// asked is whether a candidate may have this member's vote. A stranger is not listened to,
+// as it may be one that was removed.
 func (m *Member) asked(by *Member, term, last, lastTerm uint64) {
+	if _, known := m.latest.Find(by.id); !known && len(m.latest.Servers) > 0 {
+		return
+	}
 	if term > m.term {
 		m.follow(term, nobody)
 	}
@@ -242,13 +281,13 @@ func (m *Member) voted(by int, asked, term uint64, granted bool) {
 		return
 	}
 	m.votes[by] = true
-	count := 0
-	for _, v := range m.votes {
-		if v {
-			count++
-		}
-	}
-	if 2*count > len(m.votes) {
+	m.count()
+}
+
+// count makes a leader of who has the votes of a majority.
+func (m *Member) count() {
+	voters, those := m.latest.count(func(id int) bool { return m.votes[id] })
+	if m.stands && 2*those > voters {
 		m.win()
 	}
 }
@@ -256,6 +295,7 @@ func (m *Member) voted(by int, asked, term uint64, granted bool) {
 func (m *Member) win() {
 	m.role, m.leader, m.stands = Elected, m.id, false
 	m.group.Elections++
+	m.group.elected(m)
 	for i := range m.next {
 		m.next[i], m.match[i], m.heard[i] = m.last()+1, 0, m.host.Boot()
 	}
@@ -276,7 +316,12 @@ func (m *Member) termAt(index uint64) uint64 {
 	return m.at(index).Term
 }
 
-func (m *Member) append(e *Entry) { m.log = append(m.log, e) }
+func (m *Member) append(e *Entry) {
+	m.log = append(m.log, e)
+	if e.Configuration != nil {
+		m.adopt(m.last(), e.Configuration)
+	}
+}
 
 func (m *Member) broken(format string, values ...any) {
 	m.group.Broken(fmt.Sprintf("member %d: ", m.id) + fmt.Sprintf(format, values...))

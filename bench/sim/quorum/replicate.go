@@ -12,8 +12,8 @@ type batch struct {
 }
 
 func (m *Member) broadcast() {
-	for _, peer := range m.group.Members {
-		if peer != m {
+	for _, s := range m.latest.Servers {
+		if peer := m.group.Members[s.ID]; peer != m {
 			m.replicate(peer)
 		}
 	}
@@ -58,6 +58,7 @@ func (m *Member) receive(b *batch) {
 				return
 			}
 			m.log = slices.Clone(m.log[:index-m.first-1])
+			m.reconsider()
 			m.append(e)
 		}
 	}
@@ -80,7 +81,7 @@ func (m *Member) answered(by *Member, terms [2]uint64, match uint64, ok bool) {
 		m.follow(term, nobody)
 		return
 	}
-	if asked != m.term || m.role == Follower {
+	if _, known := m.latest.Find(by.id); asked != m.term || m.role == Follower || !known {
 		return
 	}
 	m.heard[by.id] = m.host.Boot()
@@ -97,23 +98,36 @@ func (m *Member) answered(by *Member, terms [2]uint64, match uint64, ok bool) {
 	}
 }
 
-// advance commits what a majority has, if it is of this term.
+// advance commits what a majority of the voters has, if it is of this term. A leader that
+// has committed that it votes no more leads no more.
 func (m *Member) advance() {
 	m.match[m.id] = m.last()
-	m.sorted = append(m.sorted[:0], m.match...)
+	m.sorted = m.sorted[:0]
+	for _, s := range m.latest.Servers {
+		if s.Voter {
+			m.sorted = append(m.sorted, m.match[s.ID])
+		}
+	}
 	slices.Sort(m.sorted)
 	agreed := m.sorted[(len(m.sorted)-1)/2]
 	if agreed <= m.commit || agreed <= m.first || m.termAt(agreed) != m.term {
 		return
 	}
 	m.commit = agreed
+	m.group.witnessed(m)
 	m.apply()
+	if m.role != Follower && !m.certain.Votes(m.id) {
+		m.follow(m.term, nobody)
+	}
 }
 
 func (m *Member) apply() {
 	for m.applied < m.commit {
 		m.applied++
 		index, e := m.applied, m.at(m.applied)
+		if e.Configuration != nil {
+			m.certain = configured{e.Configuration, index}
+		}
 		if e.Payload != nil {
 			m.machine.Apply(index, e)
 		}
@@ -129,7 +143,7 @@ func (m *Member) apply() {
 
 // compact writes a snapshot and drops the log behind it.
 func (m *Member) compact() {
-	m.snapshot = saved{index: m.applied, term: m.termAt(m.applied), state: m.machine.Snapshot()}
+	m.snapshot = saved{index: m.applied, term: m.termAt(m.applied), state: m.machine.Snapshot(), configured: m.certain}
 	if m.applied <= m.first+trailing {
 		return
 	}
@@ -157,7 +171,8 @@ func (m *Member) installed(from *Member, term uint64, s saved) {
 			m.log = nil
 		}
 		m.first, m.firstTerm, m.snapshot = s.index, s.term, s
-		m.commit, m.applied = s.index, s.index
+		m.commit, m.applied, m.certain = s.index, s.index, s.configured
+		m.reconsider()
 		m.group.Installs++
 		m.machine.Restore(s.state)
 	}
