@@ -72,7 +72,7 @@ func TestDecisionsAreAudited(t *testing.T) {
 // it.
 func TestMembersAreAudited(t *testing.T) {
 	t.Parallel()
-	t.Run("S13", func(t *testing.T) {
+	t.Run("changes", func(t *testing.T) {
 		t.Parallel()
 		dir, gone := t.TempDir(), ""
 		inBubble(t, func(c *cluster.Config) { c.Audit = filepath.Join(dir, c.ID) }, func(b bubble) {

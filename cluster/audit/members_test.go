@@ -13,7 +13,7 @@ import (
 // TestMembers: who came, went and votes is in the file.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	t.Run("S13", func(t *testing.T) {
+	t.Run("changes", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "audit.jsonl")
 		l, err := Open(config(path))
@@ -23,10 +23,13 @@ func TestMembers(t *testing.T) {
 		member := func(name, address string, voter bool) roster.Member {
 			return roster.Member{RaftID: name + ".00000001", Name: name, Address: address, Voter: voter}
 		}
-		a, b, learner, voter := member("a", "a:1", true), member("b", "b:1", true), member("c", "c:1", false), member("c", "c:1", true)
+		a, b := member("a", "a:1", true), member("b", "b:1", true)
+		learner, voter := member("c", "c:1", false), member("c", "c:1", true)
 		moved, again := member("c", "c:2", true), roster.Member{RaftID: "b.00000002", Name: "b", Address: "b:1"}
 		at := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)
-		steps := [][]roster.Member{nil, {a, b}, {a, b, learner}, {a, b, voter}, {a, b, moved}, {a, moved}, {a, moved, again}, {a, learner}}
+		steps := [][]roster.Member{
+			nil, {a, b}, {a, b, learner}, {a, b, voter}, {a, b, moved}, {a, moved}, {a, moved, again}, {a, learner},
+		}
 		for i, members := range steps[1:] {
 			l.Members(uint64(i), at, steps[i], members)
 		}

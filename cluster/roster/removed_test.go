@@ -111,7 +111,10 @@ func TestS1Candidates(t *testing.T) {
 			"of_another_cluster", &peerv1.PeerInfo{RaftId: "d.00000004", Name: "d", Peer: "d:1", ClusterId: "other"},
 			"belongs to another cluster, other",
 		},
-		{"with_a_member's_id", &peerv1.PeerInfo{RaftId: "a.00000001", Name: "d", Peer: "d:1"}, `called "d" and has the id "a.00000001"`},
+		{
+			"with_a_member's_id", &peerv1.PeerInfo{RaftId: "a.00000001", Name: "d", Peer: "d:1"},
+			`called "d" and has the id "a.00000001"`,
+		},
 		{"with_no_id", &peerv1.PeerInfo{RaftId: "d", Name: "d", Peer: "d:1"}, `has the id "d"`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
