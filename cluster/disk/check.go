@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
@@ -14,6 +15,12 @@ import (
 
 // stableKeys are those that Raft uses.
 var stableKeys = []string{"CurrentTerm", "LastVoteTerm", "LastVoteCand"}
+
+// How raft-boltdb names its two buckets, which it makes in one transaction.
+const (
+	logsBucket   = "logs"
+	valuesBucket = "conf"
+)
 
 // checkLog reads the log once before Raft does, and changes nothing: what can't
 // be trusted must not be applied, sent or voted by, and Raft would panic over a
@@ -77,14 +84,15 @@ func walk(path string) (found extent, err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	err = db.View(func(tx *bbolt.Tx) error {
-		logs := tx.Bucket([]byte("logs"))
+		if err := checkNames(tx); err != nil {
+			return fmt.Errorf("log store %s %w: %w", path, ErrCorrupt, err)
+		}
+		logs, values := tx.Bucket([]byte(logsBucket)), tx.Bucket([]byte(valuesBucket))
 		if logs == nil {
 			return nil
 		}
 		found.made = true
-		if values := tx.Bucket([]byte("conf")); values != nil {
-			found.term = values.Get([]byte("CurrentTerm")) != nil
-		}
+		found.term = values.Get([]byte("CurrentTerm")) != nil
 		cursor := logs.Cursor()
 		for key, _ := cursor.First(); key != nil; key, _ = cursor.Next() {
 			if len(key) != 8 {
@@ -92,6 +100,8 @@ func walk(path string) (found extent, err error) {
 			}
 			index := binary.BigEndian.Uint64(key)
 			switch {
+			case index == 0:
+				return fmt.Errorf("log store %s %w: an entry 0", path, ErrCorrupt)
 			case found.first == 0:
 				found.first = index
 			case index != found.last+1:
@@ -102,6 +112,31 @@ func walk(path string) (found extent, err error) {
 		return nil
 	})
 	return found, err
+}
+
+// checkNames knows every name in the file: a value whose key was changed would be
+// missed as if it had never been stored, and a vote with it.
+func checkNames(tx *bbolt.Tx) error {
+	buckets := 0
+	err := tx.ForEach(func(name []byte, bucket *bbolt.Bucket) error {
+		if string(name) != logsBucket && string(name) != valuesBucket || bucket == nil {
+			return fmt.Errorf("an unknown bucket %.40q", name)
+		}
+		buckets++
+		return nil
+	})
+	if err != nil || buckets == 0 {
+		return err
+	}
+	if buckets != 2 {
+		return errors.New("a bucket is missing")
+	}
+	return tx.Bucket([]byte(valuesBucket)).ForEach(func(key, _ []byte) error {
+		if !slices.Contains(stableKeys, string(key)) {
+			return fmt.Errorf("a value of the unknown key %.40q", key)
+		}
+		return nil
+	})
 }
 
 // checkContent reads every entry, whose terms have to ascend, and every value.

@@ -15,7 +15,7 @@ import (
 // goroutine of its own, where nobody can catch it, faults where the file is too
 // short, or runs in circles. So the file is read once before bbolt sees it:
 // every page that the newest transaction refers to has to be where it should,
-// once, with elements that lie inside it and keys in order.
+// once, with elements that lie inside it one behind the other and keys in order.
 
 const (
 	metaMagic   = 0xED0CDAED
@@ -202,11 +202,19 @@ func (p *pages) elements(b, from, to []byte) error {
 	if isBranch && count == 0 || pageHeader+count*elementLen > len(b) {
 		return fmt.Errorf("%d elements in %d bytes", count, len(b))
 	}
+	// bbolt writes keys and values without a gap behind all elements. A number of
+	// elements or a length that was changed leaves one, and hides entries.
+	packed := uint64(pageHeader + count*elementLen)
 	for i := range count {
 		key, value, err := element(b, i, isBranch)
 		if err != nil {
 			return err
 		}
+		start, _, end := place(b, i, isBranch)
+		if start != packed {
+			return fmt.Errorf("element %d of %d lies at %d, want %d", i, count, start, packed)
+		}
+		packed = end
 		next, err := keyAfter(b, i, isBranch, to)
 		if err != nil {
 			return err
@@ -239,6 +247,21 @@ func keyAfter(b []byte, i int, isBranch bool, last []byte) ([]byte, error) {
 // element returns the key of an element, and its value, which of a branch is
 // the id of the page below.
 func element(b []byte, i int, isBranch bool) (key, value []byte, err error) {
+	start, keyEnd, end := place(b, i, isBranch)
+	if at := uint64(pageHeader + i*elementLen); start < at+elementLen || end > uint64(len(b)) {
+		return nil, nil, fmt.Errorf("element %d lies outside", i)
+	}
+	key, value = b[start:keyEnd:keyEnd], b[keyEnd:end]
+	if isBranch {
+		at := pageHeader + i*elementLen
+		value = b[at+8 : at+elementLen]
+	}
+	return key, value, nil
+}
+
+// place returns where the key of an element begins and ends, and its value, which
+// a branch has none of there.
+func place(b []byte, i int, isBranch bool) (start, keyEnd, end uint64) {
 	at := pageHeader + i*elementLen
 	head := b[at : at+elementLen]
 	pos, keyLen, valueLen := binary.NativeEndian.Uint32(head[4:]), binary.NativeEndian.Uint32(head[8:]), uint32(0)
@@ -247,16 +270,9 @@ func element(b []byte, i int, isBranch bool) (key, value []byte, err error) {
 	} else {
 		valueLen = binary.NativeEndian.Uint32(head[12:])
 	}
-	start := uint64(at) + uint64(pos)
-	end := start + uint64(keyLen)
-	if pos < elementLen || end+uint64(valueLen) > uint64(len(b)) {
-		return nil, nil, fmt.Errorf("element %d lies outside", i)
-	}
-	key, value = b[start:end:end], b[end:end+uint64(valueLen)]
-	if isBranch {
-		value = head[8:16]
-	}
-	return key, value, nil
+	start = uint64(at) + uint64(pos)
+	keyEnd = start + uint64(keyLen)
+	return start, keyEnd, keyEnd + uint64(valueLen)
 }
 
 // bucket checks what lies below an element that is a bucket; a small one lies

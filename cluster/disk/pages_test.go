@@ -65,6 +65,14 @@ func TestPages(t *testing.T) {
 			binary.NativeEndian.PutUint64(b[branch+pageHeader+8:], 1<<40)
 			return b
 		}, "page 1099511627776 of"},
+		{"fewer_elements", func(b []byte) []byte {
+			b[branch+10]--
+			return b
+		}, "lies at"},
+		{"a_shorter_key", func(b []byte) []byte {
+			b[branch+pageHeader+4]--
+			return b
+		}, "lies at"},
 		{"an_element_outside", flip(branch + pageHeader + 3), "lies outside"},
 		{"too_many_elements", flip(branch + 11), "elements in"},
 		{"neither_branch_nor_leaf", flip(branch + 9), "has the flags"},
