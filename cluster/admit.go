@@ -9,6 +9,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/batch"
 	"github.com/quorlease/quorlease/cluster/door"
+	"github.com/quorlease/quorlease/cluster/escrow"
 	"github.com/quorlease/quorlease/cluster/grant"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/retries"
@@ -32,6 +33,8 @@ type Pending struct {
 	MaxWait time.Duration
 	// Team is whom an acquire is for beside its client, for the book of usage.
 	Team string
+	// Arrived is when it came to this node. Zero: as it is handed in.
+	Arrived time.Time
 	// Done is called exactly once, from any goroutine, possibly before Submit
 	// returns. It must not block: it may hold up the answers of a whole entry.
 	// Either the result is set or the error.
@@ -39,10 +42,9 @@ type Pending struct {
 
 	node *Node
 	item door.Item
-	// arrived is when it was handed in.
-	arrived time.Time
-	// ruling is what its client's retry budget makes of it.
+	// ruling is what its client's retry budget makes of it, once it is ruled.
 	ruling retries.Ruling
+	ruled  bool
 	// hold is the escrow that may pay for it.
 	hold grant.Hold
 }
@@ -59,15 +61,7 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 		err = fmt.Errorf("%w: %w", ErrOutcomeUnknown, err)
 	}
 	if acquire := p.Operation.GetAcquire(); acquire != nil {
-		p.node.budgets.Finished(acquire, &p.ruling, result.GetAcquire(), MayHaveHappened(err))
-		p.node.grants.Finished(acquire, p.hold, result.GetAcquire(), err)
-		if decided := result.GetAcquire(); decided != nil {
-			now := time.Now()
-			p.node.metrics.Decided(acquire, decided, now.Sub(p.arrived))
-			p.node.overview.Decided(now, acquire, decided, now.Sub(p.arrived))
-			p.node.audit.Decided(acquire, p.Attempt, decided)
-			p.node.usage.Decided(acquire, p.Team, decided)
-		}
+		p.node.count(p, acquire, result.GetAcquire(), err)
 	}
 	if settle := p.Operation.GetSettle(); settle != nil {
 		p.node.usage.Settled(settle, result.GetLease())
@@ -75,22 +69,69 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	p.Done(result, err)
 }
 
+// count takes what became of an acquire.
+func (n *Node) count(p *Pending, acquire *logv1.Acquire, decided *logv1.AcquireResult, err error) {
+	n.budgets.Finished(acquire, &p.ruling, decided, MayHaveHappened(err))
+	n.grants.Finished(acquire, p.hold, decided, err)
+	if decided == nil {
+		return
+	}
+	now := time.Now()
+	n.metrics.Decided(acquire, decided, now.Sub(p.Arrived))
+	n.overview.Decided(now, acquire, decided, now.Sub(p.Arrived))
+	n.audit.Decided(acquire, p.Attempt, decided)
+	n.usage.Decided(now, acquire, p.Team, decided)
+}
+
+// Grant answers an acquire that needs no log entry: one that a retry budget refuses, and
+// one that this node grants from what it holds. It is nil for others, which are to be
+// submitted. Neither Done nor Deadline counts, and nothing is kept of p or of what it
+// points to but texts: all of it, room and answer may be used again.
+func (n *Node) Grant(p *Pending, room *escrow.Room) *logv1.Result {
+	acquire := p.Operation.GetAcquire()
+	if acquire == nil {
+		return nil
+	}
+	if p.Arrived.IsZero() {
+		p.Arrived = time.Now()
+	}
+	answer := n.budgets.Refused(acquire, p.Attempt, &p.ruling)
+	if p.ruled = true; answer == nil {
+		answer = n.grants.Grant(acquire, room)
+	}
+	if answer != nil {
+		n.count(p, acquire, answer.GetAcquire(), nil)
+	}
+	return answer
+}
+
+// Instead makes p the acquire that goes on where Grant was nil for another one like it,
+// which is not used any more.
+func (p *Pending) Instead(of *Pending) {
+	p.Arrived, p.ruling, p.ruled = of.Arrived, of.ruling, of.ruled
+}
+
 // Submit is the single door for operations: it decides what can be decided
 // here, and hands the rest to the leader. It does not block. p.Done is called
 // exactly once; see MayHaveHappened for what its error says.
 func (n *Node) Submit(p *Pending) {
-	p.node, p.arrived = n, time.Now()
-	last := p.arrived.Add(n.config.MaxWait + min(p.MaxWait, waitMax))
+	p.node = n
+	if p.Arrived.IsZero() {
+		p.Arrived = time.Now()
+	}
+	last := p.Arrived.Add(n.config.MaxWait + min(p.MaxWait, waitMax))
 	if p.Deadline.IsZero() || p.Deadline.After(last) {
 		p.Deadline = last
 	}
 	p.item = door.Item{
 		Operation: p.Operation, Deadline: p.Deadline, Owner: (*pendingOwner)(p),
-		MaxWait: max(0, p.MaxWait), Since: p.arrived,
+		MaxWait: max(0, p.MaxWait), Since: p.Arrived,
 	}
-	if denied := n.budgets.Refused(p.Operation.GetAcquire(), p.Attempt, &p.ruling); denied != nil {
-		p.item.Owner.Answer(denied, nil)
-		return
+	if !p.ruled {
+		if denied := n.budgets.Refused(p.Operation.GetAcquire(), p.Attempt, &p.ruling); denied != nil {
+			p.item.Owner.Answer(denied, nil)
+			return
+		}
 	}
 	answer, propose := n.grants.Admit(p.Operation, p.MaxWait > 0, &p.hold)
 	if answer != nil {
@@ -161,6 +202,9 @@ func (n *Node) Do(ctx context.Context, op *logv1.Operation, attempt uint32) (*lo
 
 // Await is Do for an operation that says more. It sets Deadline and Done.
 func (n *Node) Await(ctx context.Context, p *Pending) (*logv1.Result, error) {
+	if answer := n.Grant(p, nil); answer != nil {
+		return answer, nil
+	}
 	type answer struct {
 		result *logv1.Result
 		err    error

@@ -12,7 +12,7 @@ import (
 // newBudgets returns the retry budgets of a node that knows its Raft id.
 func (n *Node) newBudgets(desk *retries.Desk) *budget.Office {
 	return budget.New(budget.Config{
-		Desk: desk, View: n.viewNow,
+		Desk: desk, View: n.viewNow, Revision: n.fsm.revision.Load,
 		Elapsed: n.clock.Elapsed, Serving: func() int { return n.roster.Serving(string(n.id)) },
 		WouldRefuse: n.metrics.WouldRefuse, Publish: n.events.Publish,
 		Propose: func(report *logv1.ReportRetries) {

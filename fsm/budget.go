@@ -25,6 +25,9 @@ type budgetStep struct {
 // changed.
 func (m *Machine) BudgetFor(client string) *logv1.RetryBudget { return m.state.BudgetFor(client) }
 
+// Budgeted reports whether there is a retry budget.
+func (m *Machine) Budgeted() bool { return len(m.state.Budgets()) > 0 }
+
 // RuleOf is the rule of a retry budget, whatever its mode makes of it.
 func RuleOf(b *logv1.RetryBudget) retry.Rule {
 	return retry.Rule{

@@ -31,6 +31,9 @@ type Config struct {
 	// View runs its argument with the machine and the authority time to read with,
 	// under the lock that also covers applying an entry.
 	View func(func(*fsm.Machine, bucket.Instant))
+	// Revision is that of the limits and retry budgets which the node has applied, where it
+	// is known without a lock; else nil.
+	Revision func() uint64
 	// Elapsed is the node's own steady clock.
 	Elapsed func() time.Duration
 	// Serving is the number of members, 0 while this node is none of them.
@@ -48,6 +51,8 @@ type Config struct {
 type Office struct {
 	config Config
 	tops   atomic.Pointer[warn.Tops]
+	// without is one more than a revision at which there was no retry budget; 0: none.
+	without atomic.Uint64
 
 	mu sync.Mutex
 	// firing are the incidents that were published and are not over. Its bound is
@@ -78,10 +83,27 @@ func (o *Office) Refused(acquire *logv1.Acquire, attempt uint32, ruling *retries
 	if acquire.GetClient() == "" {
 		return nil
 	}
+	// Where there is no budget at all nobody waits for an entry that is being applied.
+	revision := uint64(0)
+	if o.config.Revision != nil {
+		if revision = o.config.Revision() + 1; o.without.Load() == revision {
+			return nil
+		}
+	}
+	return o.ruled(acquire, attempt, ruling, revision)
+}
+
+// ruled is Refused where there may be budgets, as of a revision of before.
+func (o *Office) ruled(
+	acquire *logv1.Acquire, attempt uint32, ruling *retries.Ruling, revision uint64,
+) *logv1.Result {
 	ask := retries.Ask{Acquire: acquire, Attempt: attempt}
 	o.config.View(func(m *fsm.Machine, now bucket.Instant) {
 		if m.BudgetFor(acquire.GetClient()) == nil {
 			// Spare the rest.
+			if !m.Budgeted() {
+				o.without.Store(revision)
+			}
 			return
 		}
 		ask.At, ask.Now, ask.Nodes = o.config.Elapsed(), now, o.config.Serving()

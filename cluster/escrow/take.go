@@ -10,16 +10,27 @@ import (
 // chargesMax is how many charges an acquire may have that is paid at once.
 const chargesMax = 16
 
-// answer is the result of a grant in one piece of memory.
-type answer struct {
+// Room is memory for the answer to one acquire.
+type Room struct {
 	result  logv1.Result
 	kind    logv1.Result_Acquire
 	acquire logv1.AcquireResult
 }
 
+// Clear forgets the answer.
+func (r *Room) Clear() {
+	r.result.Reset()
+	r.acquire.Reset()
+	r.kind.Acquire = nil
+}
+
 // Take grants an acquire from what is held, all of it or nothing (G3). It is nil where
 // it can't: then others decide. Only acquires without a record are granted here.
-func (w *Wallet) Take(op *logv1.Acquire) *logv1.Result {
+func (w *Wallet) Take(op *logv1.Acquire) *logv1.Result { return w.TakeInto(op, nil) }
+
+// TakeInto is Take with room for the answer, which is new or was cleared; nil: it makes
+// some. The answer has the charges of op, and nothing else of it.
+func (w *Wallet) TakeInto(op *logv1.Acquire, room *Room) *logv1.Result {
 	charges := op.GetCharges()
 	all := w.books.Load()
 	if len(all.byLimit) == 0 || !plain(op) || op.Revision != nil && op.GetRevision() != all.revision || w.closed.Load() {
@@ -34,7 +45,10 @@ func (w *Wallet) Take(op *logv1.Acquire) *logv1.Result {
 	if lease == 0 {
 		return nil
 	}
-	a := &answer{}
+	a := room
+	if a == nil {
+		a = &Room{}
+	}
 	a.acquire.Granted, a.acquire.Escrow = true, true
 	a.acquire.State, a.acquire.Ttl = logv1.LeaseState_LEASE_STATE_OPEN, int64(lease)
 	a.acquire.Charges = charges
@@ -237,7 +251,7 @@ func (w *Wallet) Vacate(op *logv1.Acquire) *Return {
 	if len(all.byLimit) == 0 {
 		return nil
 	}
-	var r Return
+	var r *Return
 	now := w.config.Elapsed()
 	for _, c := range op.GetCharges() {
 		at, ok := all.find(op.GetClass(), c)
@@ -248,15 +262,14 @@ func (w *Wallet) Vacate(op *logv1.Acquire) *Return {
 		first := at.pot / n * n
 		at.shard.mu.Lock()
 		if h := at.shard.keys[c.GetKey()]; h != nil {
-			for i := first; i < first+n && len(r.parts) < returnsMax; i++ {
-				h.pots[i].drainLocked(now, &r)
+			for i := first; i < first+n; i++ {
+				r = h.pots[i].drainLocked(now, r)
 			}
 		}
 		at.shard.mu.Unlock()
 	}
-	if len(r.parts) == 0 {
-		return nil
+	if r != nil {
+		r.seal(w)
 	}
-	r.seal(w)
-	return &r
+	return r
 }

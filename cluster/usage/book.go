@@ -85,16 +85,16 @@ func Open(c Config) (*Book, error) {
 // hourOf is the hour of a time, since 1970.
 func hourOf(t time.Time) int64 { return t.Unix() / 3600 }
 
-// Decided counts the answer to an acquire. It waits for nothing but others who count. A
-// repeated answer was counted when it was first given.
-func (b *Book) Decided(op *logv1.Acquire, team string, result *logv1.AcquireResult) {
+// Decided counts the answer to an acquire that was given now. It waits for nothing but
+// others who count. A repeated answer was counted when it was first given.
+func (b *Book) Decided(now time.Time, op *logv1.Acquire, team string, result *logv1.AcquireResult) {
 	if b == nil || result.GetRepeated() {
 		return
 	}
-	now := hourOf(b.config.Now())
+	at := hourOf(now)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.turn(now)
+	b.turn(at)
 	b.book.count(op, team, result.GetGranted())
 	b.changed = true
 }

@@ -39,7 +39,7 @@ func TestAClockThatJumps(t *testing.T) {
 		if err := os.WriteFile(old, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		count := func(client string) { b.Decided(acquire(client, "gpt", 1), "", granted(true)) }
+		count := func(client string) { b.Decided(b.config.Now(), acquire(client, "gpt", 1), "", granted(true)) }
 		count("before")
 		settled := func() {
 			b.Settled(&logv1.Settle{Used: []*logv1.Usage{{Dimension: "tokens"}}}, &logv1.LeaseResult{

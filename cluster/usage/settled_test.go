@@ -133,7 +133,7 @@ func TestEstimatesAreKept(t *testing.T) {
 		b.Settled(&logv1.Settle{}, &logv1.LeaseResult{Settlements: one})
 		used = []*logv1.Usage{{Limit: "other", Dimension: "tokens", Used: 5}}
 		b.Settled(&logv1.Settle{Used: used}, &logv1.LeaseResult{Settlements: one})
-		b.Decided(acquire("chat", "gpt", 1000), "red", granted(true))
+		b.Decided(time.Now(), acquire("chat", "gpt", 1000), "red", granted(true))
 		want := plan.Errors{Tasks: 2, P50: 0, P90: 800, P99: 800, Most: 800}
 		if got := estimatesBy(t, b); len(got) != 1 || got["gpt/tokens"] != want {
 			t.Errorf("%+v, want %+v", got, want)

@@ -74,14 +74,14 @@ func TestHours(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "usage")
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, dir)
-		b.Decided(acquire("chat", "gpt", 100), "red", granted(true))
-		b.Decided(acquire("chat", "gpt", 50), "blue", granted(false))
+		b.Decided(time.Now(), acquire("chat", "gpt", 100), "red", granted(true))
+		b.Decided(time.Now(), acquire("chat", "gpt", 50), "blue", granted(false))
 		repeated := granted(true)
 		repeated.Repeated = true
-		b.Decided(acquire("chat", "gpt", 9), "red", repeated)
+		b.Decided(time.Now(), acquire("chat", "gpt", 9), "red", repeated)
 		pass(time.Hour)
-		b.Decided(acquire("batch", "gpt", 7), "red", granted(true))
-		b.Decided(&logv1.Acquire{Charges: []*logv1.Charge{
+		b.Decided(time.Now(), acquire("batch", "gpt", 7), "red", granted(true))
+		b.Decided(time.Now(), &logv1.Acquire{Charges: []*logv1.Charge{
 			{Limit: "gpt", Dimension: "tokens", Amount: 1}, {Limit: "month", Dimension: "tokens", Amount: 1},
 		}}, "", granted(true))
 		check := func(what string, b *Book) {
@@ -101,7 +101,7 @@ func TestHours(t *testing.T) {
 		}
 		b = open(t, dir)
 		check("after a restart in the same hour", b)
-		b.Decided(acquire("batch", "gpt", 7), "red", granted(true))
+		b.Decided(time.Now(), acquire("batch", "gpt", 7), "red", granted(true))
 		pass(30 * 24 * time.Hour)
 		if got := lines(b, Query{ByLimit, HoursMost, 10}); len(got) != 2 || got[0] != "gpt gpt/tokens 4+1- 115+50-" {
 			t.Errorf("after thirty days: %v", got)
@@ -115,7 +115,7 @@ func TestHours(t *testing.T) {
 		}
 	})
 	var none *Book
-	none.Decided(acquire("chat", "gpt", 1), "", granted(true))
+	none.Decided(time.Now(), acquire("chat", "gpt", 1), "", granted(true))
 	if err := none.Close(); err != nil {
 		t.Error(err)
 	}
@@ -128,8 +128,8 @@ func TestWhatIsWritten(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, dir)
-		b.Decided(acquire("chat", "gpt", 100), "", granted(true))
-		b.Decided(acquire("batch", "gpt", 1), "", granted(true))
+		b.Decided(time.Now(), acquire("chat", "gpt", 100), "", granted(true))
+		b.Decided(time.Now(), acquire("batch", "gpt", 1), "", granted(true))
 		pass(writeEvery)
 		path := b.files.path(b.at)
 		text, err := os.ReadFile(path)
@@ -163,7 +163,7 @@ func TestADiskThatFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range closedMost + 2 {
-			b.Decided(acquire("chat", "gpt", 1), "", granted(true))
+			b.Decided(time.Now(), acquire("chat", "gpt", 1), "", granted(true))
 			pass(time.Hour)
 		}
 		if b.failed.Load() == 0 || b.lost.Load() != 2 {
@@ -194,10 +194,10 @@ func TestBounds(t *testing.T) {
 	const names = 100_000
 	for i := range names {
 		client := fmt.Sprint("client-", i, strings.Repeat("ü", 200))
-		b.Decided(acquire(client, fmt.Sprint("limit-", i%1000), 1), "t", granted(true))
+		b.Decided(time.Now(), acquire(client, fmt.Sprint("limit-", i%1000), 1), "t", granted(true))
 	}
-	b.Decided(acquire("huge", "limit-0", math.MaxInt64), "t", granted(false))
-	b.Decided(acquire("huge", "limit-0", math.MaxInt64), "t", granted(false))
+	b.Decided(time.Now(), acquire("huge", "limit-0", math.MaxInt64), "t", granted(false))
+	b.Decided(time.Now(), acquire("huge", "limit-0", math.MaxInt64), "t", granted(false))
 	if len(b.book) > entriesMost+othersMost+1 {
 		t.Errorf("%d entries", len(b.book))
 	}
@@ -246,9 +246,9 @@ func TestOneAnswersForAll(t *testing.T) {
 	dirs := []string{t.TempDir(), t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
 		a, other := open(t, dirs[0]), open(t, dirs[1])
-		a.Decided(acquire("chat", "gpt", 1), "", granted(true))
-		other.Decided(acquire("chat", "gpt", 2), "", granted(true))
-		other.Decided(acquire("batch", "gpt", 5), "", granted(true))
+		a.Decided(time.Now(), acquire("chat", "gpt", 1), "", granted(true))
+		other.Decided(time.Now(), acquire("chat", "gpt", 2), "", granted(true))
+		other.Decided(time.Now(), acquire("batch", "gpt", 5), "", granted(true))
 		began := time.Now()
 		answer := a.Ask(t.Context(), Query{ByClient, 1, 10}, []Node{{"n3", "3"}, {"n2", "2"}, {"n4", "4"}},
 			func(address string) (peerv1.PeerClient, error) {
@@ -297,7 +297,7 @@ func BenchmarkDecided(b *testing.B) {
 	op, result := acquire("chat", "gpt", 1), granted(true)
 	b.ReportAllocs()
 	for b.Loop() {
-		book.Decided(op, "red", result)
+		book.Decided(time.Now(), op, "red", result)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestAFullHourIsReadAsItWas(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir)
 	for i := range entriesMost + othersMost {
-		b.Decided(acquire(fmt.Sprint("client-", i), fmt.Sprint("limit-", i), int64(1+i)), "", granted(true))
+		b.Decided(time.Now(), acquire(fmt.Sprint("client-", i), fmt.Sprint("limit-", i), int64(1+i)), "", granted(true))
 	}
 	want := len(b.book)
 	if err := b.Close(); err != nil {
