@@ -40,7 +40,7 @@ func working(s *state.State) *Machine {
 	m.leases = lease.New(s, &m.effects)
 	m.admitted = admitted.New(s, &m.effects)
 	m.feedback = feedback.New(s, &m.effects)
-	m.escrow = escrow.New(s)
+	m.escrow = escrow.New(s, &m.effects)
 	return m
 }
 

@@ -61,6 +61,8 @@ const (
 	// EscrowVoided: what nodes hold of a key, or of all keys where Key is empty, can't be
 	// spent any more.
 	EscrowVoided
+	// EscrowReturned: a node gave back some of what it held of a key.
+	EscrowReturned
 	// NodeSet: a member's record is new or was changed.
 	NodeSet
 	// NodeRemoved: a member is forgotten.
@@ -73,7 +75,7 @@ var names = map[Kind]string{
 	LimitChanged: "LimitChanged", LimitDeleted: "LimitDeleted", BudgetChanged: "BudgetChanged",
 	LimitPaused: "LimitPaused", LimitBlocked: "LimitBlocked", SpendCapReached: "SpendCapReached",
 	SlotsFreed: "SlotsFreed", LimitWarning: "LimitWarning", QuotaWarning: "QuotaWarning", WindowRolled: "WindowRolled",
-	LimitCleared: "LimitCleared", EscrowVoided: "EscrowVoided",
+	LimitCleared: "LimitCleared", EscrowVoided: "EscrowVoided", EscrowReturned: "EscrowReturned",
 	LeaseEnded: "LeaseEnded", DebtWrittenOff: "DebtWrittenOff", Adjusted: "Adjusted",
 	NodeSet: "NodeSet", NodeRemoved: "NodeRemoved", Formed: "Formed",
 }

@@ -12,6 +12,7 @@ package escrow
 import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
+	"github.com/quorlease/quorlease/fsm/effect"
 	"github.com/quorlease/quorlease/fsm/ledger"
 	"github.com/quorlease/quorlease/fsm/record"
 	"github.com/quorlease/quorlease/fsm/refund"
@@ -27,14 +28,15 @@ type Bucket struct {
 // Book works on the escrow of a state. One goroutine calls it, that which applies
 // entries.
 type Book struct {
-	state *state.State
+	state   *state.State
+	effects *effect.List
 	// promised are the buckets of acquires that the entry has denied, with the time
 	// after which their callers come back. It is nil where the entry asks for nothing.
 	promised map[Bucket]int64
 }
 
-// New is the book of a state.
-func New(s *state.State) *Book { return &Book{state: s} }
+// New is the book of a state. It adds to effects.
+func New(s *state.State, effects *effect.List) *Book { return &Book{state: s, effects: effects} }
 
 // Begin begins an entry.
 func (b *Book) Begin(operations []*logv1.Operation) {
@@ -68,12 +70,18 @@ func (b *Book) Return(op *logv1.ReturnEscrow) (*logv1.Result, error) {
 			// It was returned before, or has ended: then it counts as spent.
 			continue
 		}
-		one := e.Escrow
+		one, tokens := e.Escrow, min(r.GetUnspent(), e.Left())
 		b.state.EndEscrow(e)
 		refund.Give(b.state, refund.Part{
 			LimitID: one.LimitID, DimensionID: one.DimensionID, Key: one.KeyName, Class: one.Class,
-			Tokens: min(r.GetUnspent(), one.Left()), Took: one.Took, TookUnit: one.TookUnit,
+			Tokens: tokens, Took: one.Took, TookUnit: one.TookUnit,
 		})
+		if tokens > 0 {
+			// Somebody may wait for them.
+			b.effects.Add(effect.Effect{
+				Kind: effect.EscrowReturned, Limit: b.state.LimitByID(one.LimitID).Name, Key: one.KeyName,
+			})
+		}
 	}
 	return &logv1.Result{Kind: &logv1.Result_Done{Done: &logv1.Done{}}}, nil
 }
