@@ -14,6 +14,8 @@ import (
 const (
 	closeMax         = 10 * time.Second
 	closeTransferMax = 4 * time.Second
+	// closeReturnMax is what of it may pass until escrow has gone back.
+	closeReturnMax = time.Second
 )
 
 // fail stops the node because going on is not safe. The first reason stays.
@@ -77,7 +79,8 @@ func (n *Node) noteClose(err error) {
 
 // release stops what Open started, in this order:
 //
-//  1. The wallet and the door: nobody comes in, what waits is answered.
+//  1. The wallet, whose tokens go back, and the door: nobody comes in, what waits is
+//     answered.
 //  2. The leadership, where a healthy leader can hand it over.
 //  3. What asks raft or other nodes: reads, announcements, the stream to the
 //     leader. raft has to be alive to answer them.
@@ -87,8 +90,12 @@ func (n *Node) noteClose(err error) {
 //  6. The stores and the book of usage, then the lock on the data directory, and last the audit file,
 //     whose disk may hang.
 func (n *Node) release() {
-	if n.grants != nil {
+	switch {
+	case n.grants == nil:
+	case n.Err() != nil:
 		n.grants.Wallet.Close()
+	default:
+		n.grants.Leave(closeReturnMax)
 	}
 	n.door.Close(ErrClosed)
 	if n.changer != nil && n.Err() == nil {

@@ -182,8 +182,8 @@ func (w *Wallet) installLocked(now time.Duration, a *ask, amount int64, until ti
 	}
 	w.ledger[sequence] = one
 	heap.Push(&w.alarms, alarm{at: until, sequence: sequence})
-	if h.dropped {
-		// The limit has changed on the way.
+	if h.dropped || w.closed.Load() {
+		// The limit has changed on the way, or the process is about to end.
 		one.void = true
 		w.backLocked(now, one)
 		w.nudge()

@@ -52,6 +52,9 @@ func BenchmarkFirstTouch(b *testing.B) {
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		op := ops[i%keys]
+		if i%keys == 0 {
+			w = stocked(b, 0)
+		}
 		if w.Take(op) == nil && w.Vacate(op) == nil {
 			w.Note(op)
 		}

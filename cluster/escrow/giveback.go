@@ -50,6 +50,48 @@ func (r *Return) split(w *Wallet) []*Return {
 	return list
 }
 
+// Leave ends granting, because the process ends, and takes all that is held out of the
+// wallet, to go back. What is set aside for leases is left to pay for them, and what asks
+// under way still bring goes back step by step.
+func (w *Wallet) Leave() []*Return {
+	w.Close()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := w.config.Elapsed()
+	r := w.backs
+	w.backs = nil
+	if r == nil {
+		r = &Return{}
+	}
+	leave := func(h *holding) {
+		for i := range h.pots {
+			for _, one := range h.pots[i].portions {
+				if one.reserved == 0 && !one.returned && now < one.until {
+					r.add(one)
+				}
+			}
+		}
+	}
+	for _, b := range w.books.Load().byLimit {
+		for i := range b.shards {
+			s := &b.shards[i]
+			s.mu.Lock()
+			for _, h := range s.keys {
+				leave(h)
+			}
+			s.mu.Unlock()
+		}
+	}
+	for _, old := range w.retired {
+		for _, h := range old.keys {
+			h.shard.mu.Lock()
+			leave(h)
+			h.shard.mu.Unlock()
+		}
+	}
+	return r.split(w)
+}
+
 // Returned tells what became of a return. One that certainly was not applied is held
 // again; what is void goes back later.
 func (w *Wallet) Returned(r *Return, err error) {

@@ -102,3 +102,36 @@ func tokensOf(list []*Return) (sum int64) {
 	}
 	return sum
 }
+
+// TestLeaving: a process that ends gives back what it holds, once, but for what is to pay
+// for leases, and asks for nothing more.
+func TestLeaving(t *testing.T) {
+	trace(t, map[string]func(*table){
+		"T11_T42": func(s *table) {
+			s.stock(10)
+			back := s.Leave()
+			if s.grants(1) || tokensOf(back) != 10 || len(s.Leave()) != 0 {
+				s.t.Errorf("%d tokens of 10 go back", tokensOf(back))
+			}
+			s.Note(s.asksFor(1))
+			if s.step(testLife); len(s.asks) != 0 || tokensOf(s.back) != 0 {
+				s.t.Errorf("asks for %v, returns %v", s.asks, s.back)
+			}
+		},
+		"T41": func(s *table) {
+			s.stock(10)
+			s.Reserve(s.tracked(4))
+			if back := s.Leave(); tokensOf(back) != 0 {
+				s.t.Errorf("%d tokens go back from under a lease", tokensOf(back))
+			}
+		},
+		"what_comes_late_goes_back": func(s *table) {
+			s.step(0)
+			s.Leave()
+			s.applied(s.asks[0], given(10))
+			if s.step(0); tokensOf(s.back) != 10 || s.grants(1) {
+				s.t.Errorf("%d tokens go back", tokensOf(s.back))
+			}
+		},
+	})
+}

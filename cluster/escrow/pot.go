@@ -87,14 +87,23 @@ func (p *pot) spendLocked(now time.Duration, n int64) {
 	}
 }
 
-// drainLocked takes out all that is unspent, for a return.
-func (p *pot) drainLocked(now time.Duration, r *Return) {
+// drainLocked takes out all that is unspent, for a return, which is made where there is
+// anything and none yet.
+func (p *pot) drainLocked(now time.Duration, r *Return) *Return {
+	if len(p.portions) == 0 {
+		return r
+	}
 	for _, one := range p.portions {
-		if one.unspent > 0 && now < one.until {
-			r.add(one)
+		if one.unspent == 0 || now >= one.until || r != nil && len(r.parts) >= returnsMax {
+			continue
 		}
+		if r == nil {
+			r = &Return{}
+		}
+		r.add(one)
 	}
 	p.portions = slices.DeleteFunc(p.portions, func(one *portion) bool { return one.unspent+one.reserved == 0 })
+	return r
 }
 
 // youngestLocked is the life that the youngest tokens have left, negative for none.

@@ -179,7 +179,7 @@ func (w *Wallet) isFresh(now, life time.Duration) bool {
 func (w *Wallet) wantsLocked(now time.Duration, h *holding, i int) bool {
 	p := &h.pots[i]
 	terms := h.book.terms.Load()
-	if h.dropped || p.ask != nil || p.noTurn == h.book.turn.Load() || h.burstLocked(i) == 0 {
+	if h.dropped || w.closed.Load() || p.ask != nil || p.noTurn == h.book.turn.Load() || h.burstLocked(i) == 0 {
 		return false
 	}
 	if !p.warm && !p.demand.used(now, terms) {
