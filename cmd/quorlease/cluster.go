@@ -30,7 +30,7 @@ func newCluster(a *app) *cobra.Command {
 			}
 			return nodes, err
 		},
-		Print: a.print,
+		Print: a.print, Stderr: a.stderr,
 	})...)
 	return cmd
 }

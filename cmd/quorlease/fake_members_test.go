@@ -55,9 +55,17 @@ func TestPromoteWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	node.mu.Lock()
+	busy, err := status.New(codes.Aborted, "another change of the members is under way").
+		WithDetails(&errdetails.ErrorInfo{Reason: "CHANGE_UNDER_WAY", Domain: server.Domain})
+	if err != nil {
+		t.Fatal(err)
+	}
 	node.fail = func(context.Context, proto.Message) error {
-		if asked.Add(1) <= 2 {
+		switch asked.Add(1) {
+		case 1, 2:
 			return notReady.Err()
+		case 3:
+			return busy.Err()
 		}
 		return nil
 	}
@@ -67,8 +75,13 @@ func TestPromoteWaits(t *testing.T) {
 		t.Errorf("without --wait: %d, %q, want %q", got.code, got.stderr, want)
 	}
 	got = command(t, "--endpoints", node.addr, "cluster", "promote", "n4", "--wait", time.Minute.String())
-	if got.code != 0 || got.stdout != "n4 votes\n" || asked.Load() != 3 {
+	if got.code != 0 || got.stdout != "n4 votes\n" || asked.Load() != 4 {
 		t.Errorf("with --wait: %+v after %d questions", got, asked.Load())
+	}
+	want := "quorlease: waiting: not ready: n4 has kept up for 9.9 s, 10 s are needed\n" +
+		"quorlease: waiting: another change of the members is under way; ask again when it is done\n"
+	if got.stderr != want {
+		t.Errorf("with --wait: %q, want %q", got.stderr, want)
 	}
 	if got := command(t, "cluster", "promote", "n4", "--wait", "-1s"); got.code != 2 {
 		t.Errorf("a negative wait: %+v", got)

@@ -22,6 +22,8 @@ type App struct {
 	// Connect prepares to ask nodes that may hold a question for so long.
 	Connect func(hold time.Duration) (*ask.Nodes, error)
 	Print   func(m proto.Message, text func(io.Writer)) error
+	// Stderr hears what is waited for.
+	Stderr io.Writer
 }
 
 // Commands are add, remove, promote, demote and transfer-leader.
@@ -109,9 +111,6 @@ It is refused where fewer healthy voters would be left than a majority needs.`,
 	}
 }
 
-// askEvery is the pause between two questions whether a learner keeps up.
-const askEvery = 500 * time.Millisecond
-
 func newPromote(app App) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
@@ -132,30 +131,6 @@ for that.`,
 	}
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait until the learner keeps up")
 	return cmd
-}
-
-func promote(ctx context.Context, app App, id string, wait time.Duration) error {
-	call := ask.CallOf(quorleasev1.NewClusterClient,
-		quorleasev1.ClusterClient.Promote, &quorleasev1.ClusterPromoteRequest{Id: id})
-	for deadline := time.Now().Add(wait); ; {
-		answer, err := once(ctx, app, ask.Repeatable, call)
-		if err == nil {
-			return app.Print(answer, func(w io.Writer) {
-				fmt.Fprintln(w, told(answer.GetChanged(), id+" votes", id+" had a vote before"))
-			})
-		}
-		left := time.Until(deadline)
-		if ask.Reason(err) != "NODE_NOT_READY" || left <= 0 {
-			return ask.Explain(err)
-		}
-		timer := time.NewTimer(min(askEvery, left))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return ask.Explain(err)
-		}
-	}
 }
 
 func newDemote(app App) *cobra.Command {
