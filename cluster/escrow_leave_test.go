@@ -122,3 +122,43 @@ func (b *bubble) outstanding(at, limit, node string) (tokens int64) {
 	}
 	return tokens
 }
+
+// TestEscrowIsWarmAfterARestart: keys that a node held before are there again before
+// anybody asks, however it ended; a key that was used once is not.
+func TestEscrowIsWarmAfterARestart(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(b bubble, node string){
+		"in_order":   func(b bubble, node string) { b.Stop(node) },
+		"by_a_crash": func(b bubble, node string) { b.Crash(node) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, nil, func(b bubble) {
+				limit := hot("gpt", 1000, 1000)
+				limit.Keyed, limit.MaxKeys = true, 100
+				b.ApplyLimits("a", limit)
+				of := func(key string) *logv1.Acquire {
+					op := plainly("gpt", 1)
+					op.Charges[0].Key = key
+					return op
+				}
+				node := b.Followers()[0]
+				for i := range 200 {
+					b.Decide(node, of([]string{"x", "y"}[i%2]))
+					pass(10 * time.Millisecond)
+				}
+				b.Decide(node, of("once"))
+				stop(b, node)
+				pass(time.Second)
+				b.Restart(node)
+				b.RequireSameState()
+				pass(500 * time.Millisecond)
+				for key, want := range map[string]bool{"x": true, "y": true, "once": false, "never": false} {
+					if r := b.Decide(node, of(key)); !r.GetGranted() || r.GetEscrow() != want {
+						b.Errorf("%s: %v", key, r)
+					}
+				}
+			})
+		})
+	}
+}

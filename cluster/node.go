@@ -261,6 +261,9 @@ func (n *Node) openRaft() error {
 	if err != nil {
 		return fmt.Errorf("open log cache: %w", err)
 	}
+	if err := n.grants.Found(logs.LastIndex()); err != nil {
+		return fmt.Errorf("read the end of the log: %w", err)
+	}
 	n.raft, err = raft.NewRaft(raftConfig(n.config, n.id, logger), n.fsm, logs,
 		n.watchdog.StableStore(n.stores.Log), n.stores.Snapshots, n.transport)
 	if err != nil {

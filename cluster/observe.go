@@ -27,6 +27,7 @@ func (n *Node) Overview() *overview.Book { return n.overview }
 // publishes it again, under the same index.
 func (n *Node) observe(s step) {
 	n.grants.Applied(s.operations, s.results, s.effects)
+	n.grants.Reached(s.index)
 	limitsChanged := false
 	for _, e := range s.effects {
 		if e.Kind == effect.LimitWarning && !n.warned.Due(e.Limit, s.wall) {

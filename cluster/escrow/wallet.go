@@ -61,6 +61,7 @@ type Wallet struct {
 	backs   *Return
 	backsAt time.Duration
 	outcome Outcomes
+	past    past
 }
 
 // Outcomes count what became of asks.

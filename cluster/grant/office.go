@@ -49,6 +49,9 @@ type Office struct {
 	boot     uint64
 	Wallet   *escrow.Wallet
 	promises escrow.Promises
+	// found is how far the log went at the start, warmed says that all of it was applied.
+	found  uint64
+	warmed bool
 }
 
 // New returns the office of a process. Keep is the caller's to start.
@@ -140,6 +143,11 @@ func (o *Office) Finished(acquire *logv1.Acquire, hold Hold, result *logv1.Acqui
 // entry.
 func (o *Office) Applied(ops []*logv1.Operation, results []*logv1.Result, effects []effect.Effect) {
 	o.Wallet.Applied(ops, results)
+	for i, op := range ops {
+		if ask := op.GetAskEscrow(); ask != nil {
+			o.recall(ask, results[i].GetEscrow())
+		}
+	}
 	stale := o.Wallet.Revision() != o.config.Revision()
 	for _, e := range effects {
 		switch e.Kind {
@@ -158,6 +166,29 @@ func (o *Office) Applied(ops []*logv1.Operation, results []*logv1.Result, effect
 	}
 }
 
+// recall takes what an entry gave to an earlier process of this node.
+func (o *Office) recall(op *logv1.AskEscrow, r *logv1.EscrowResult) {
+	if id := op.GetId(); id.GetNode() != o.config.Node || id.GetBoot() == o.boot || r.GetAmount() == 0 {
+		return
+	}
+	o.Wallet.Recall(time.Duration(o.config.Now()), op, r.GetAmount(), time.Duration(r.GetLife()))
+}
+
+// Found says up to where the log went that the process found, before anything is applied.
+func (o *Office) Found(last uint64, err error) error {
+	o.found = last
+	return err
+}
+
+// Reached says up to where the node has applied the log. At the end of what it found it
+// asks for what an earlier process of this node held at last. One goroutine calls it.
+func (o *Office) Reached(index uint64) {
+	if !o.warmed && index >= o.found {
+		o.warmed = true
+		o.Wallet.Warm(time.Duration(o.config.Now()))
+	}
+}
+
 // Restored takes what a snapshot says of escrow: entries were skipped (T43).
 func (o *Office) Restored(m *fsm.Machine) {
 	var records []escrow.Record
@@ -168,6 +199,10 @@ func (o *Office) Restored(m *fsm.Machine) {
 	}
 	o.Wallet.Restored(records)
 	o.configure(m)
+	for h := range m.Escrow().Left(o.config.Node, o.boot) {
+		op := &logv1.AskEscrow{Limit: h.Limit, Key: h.Key, Dimension: h.Dimension, Class: h.Class}
+		o.Wallet.Recall(time.Duration(m.Now()), op, h.Amount, h.Life)
+	}
 }
 
 // configure tells the wallet which limits may have escrow.

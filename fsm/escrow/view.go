@@ -46,6 +46,18 @@ func (v View) Held(node string, boot uint64) iter.Seq[Holding] {
 	}
 }
 
+// Left are the records that have not ended of processes of a node other than one, in the
+// order of their ids.
+func (v View) Left(node string, boot uint64) iter.Seq[Holding] {
+	return func(yield func(Holding) bool) {
+		for _, e := range v.state.Ledger.OfNode(node) {
+			if e.ID.Boot != boot && v.state.Now < e.Until && !yield(v.holding(e)) {
+				return
+			}
+		}
+	}
+}
+
 func (v View) holding(e *ledger.Escrow) Holding {
 	lim := v.state.LimitByID(e.LimitID)
 	h := Holding{
