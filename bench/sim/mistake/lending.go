@@ -77,36 +77,6 @@ func holding() []Checked {
 		id.Boot = 0
 	}
 `)}}, "fsm/escrow", "TestNodesNeverOverspend"},
-		// What a change of a limit voids is taken back.
-		{Mistake{"T9", nil, []overlay.Edit{
-			{File: "fsm/limit.go", Text: `	"github.com/quorlease/quorlease/fsm/refuse"
-`, With: `	"github.com/quorlease/quorlease/fsm/refund"
-	"github.com/quorlease/quorlease/fsm/refuse"
-`},
-			{File: "fsm/limit.go", Text: `	if voided {
-		m.effects`, With: `	for _, e := range m.state.Ledger.OfKey(lim.ID, "") {
-		if mistake("T9") {
-			refund.Give(m.state, refund.Part{
-				LimitID: e.LimitID, DimensionID: e.DimensionID, Key: e.KeyName, Class: e.Class, Tokens: e.Left(),
-			})
-		}
-	}
-	if voided {
-		m.effects`},
-		}}, "fsm/escrow", "TestNodesNeverOverspend"},
-		// What a pause voids is taken back.
-		{Mistake{"T9-pause", nil, []overlay.Edit{lends("escrow.go", `		s.Ledger.Set(e, one)
-	}
-	return voided
-`, `		s.Ledger.Set(e, one)
-		if mistake("T9-pause") {
-			refund.Give(s, refund.Part{
-				LimitID: one.LimitID, DimensionID: one.DimensionID, Key: one.KeyName, Class: one.Class, Tokens: one.Left(),
-			})
-		}
-	}
-	return voided
-`)}}, "fsm/escrow", "TestWhatIsVoidIsNobodys"},
 		// What is given back twice counts twice.
 		{Mistake{"T11", nil, []overlay.Edit{lends("escrow.go", `		b.state.EndEscrow(e)
 		refund.Give(`, `		if !mistake("T11") {
@@ -152,8 +122,44 @@ func holding() []Checked {
 	}
 }
 
+// voiding is about what ends before its time.
+func voiding() []Checked {
+	return []Checked{
+		// What a change of a limit voids is taken back.
+		{Mistake{"T9", nil, []overlay.Edit{
+			{File: "fsm/limit.go", Text: `	"github.com/quorlease/quorlease/fsm/refuse"
+`, With: `	"github.com/quorlease/quorlease/fsm/refund"
+	"github.com/quorlease/quorlease/fsm/refuse"
+`},
+			{File: "fsm/limit.go", Text: `	if voided {
+		m.effects`, With: `	for _, e := range m.state.Ledger.OfKey(lim.ID, "") {
+		if mistake("T9") {
+			refund.Give(m.state, refund.Part{
+				LimitID: e.LimitID, DimensionID: e.DimensionID, Key: e.KeyName, Class: e.Class, Tokens: e.Left(),
+			})
+		}
+	}
+	if voided {
+		m.effects`},
+		}}, "fsm/escrow", "TestNodesNeverOverspend"},
+		// What a pause voids is taken back.
+		{Mistake{"T9-pause", nil, []overlay.Edit{lends("escrow.go", `		s.Ledger.Set(e, one)
+	}
+	return voided
+`, `		s.Ledger.Set(e, one)
+		if mistake("T9-pause") {
+			refund.Give(s, refund.Part{
+				LimitID: one.LimitID, DimensionID: one.DimensionID, Key: one.KeyName, Class: one.Class, Tokens: one.Left(),
+			})
+		}
+	}
+	return voided
+`)}}, "fsm/escrow", "TestWhatIsVoidIsNobodys"},
+	}
+}
+
 // Tested are mistakes that tests notice.
-func Tested() []Checked { return slices.Concat(sharing(), holding()) }
+func Tested() []Checked { return slices.Concat(sharing(), holding(), voiding()) }
 
 // Packages are those whose tests notice some, each once.
 func Packages() []string {
