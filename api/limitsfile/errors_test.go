@@ -186,6 +186,8 @@ func TestWrongTextsHaveTheirPlace(t *testing.T) {
 	t.Parallel()
 	for _, test := range []mistake{
 		{"empty value", head + "    burst:\n    exact: true\n", `the value before is empty`},
+		{"field without a value", "limits: [{name: a, rate}]", `the field before has no value`},
+		{"comma at the end", "limits: [{rate: {requests: 1/s,},},]", `limits[0].name: missing`},
 		{"empty value at the end", head + "    burst:\n", `limits[0].burst: empty: want a duration`},
 		{"list for a mapping", "limits: [[]]", `limits[0]: a list: want fields: name, match, per`},
 		{"mapping for a list", "limits: {}", `limits: fields: want a list`},

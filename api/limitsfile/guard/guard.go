@@ -29,13 +29,22 @@ func Check(tokens token.Tokens) (*token.Token, string) {
 // guard follows the tokens.
 type guard struct {
 	// line is the line of the last token, and dashes how many list entries began
-	// on it. flow is how many brackets and braces are open.
-	line, dashes, flow int
+	// on it.
+	line, dashes int
+	// flow are the brackets and braces that are open.
+	flow []flow
 	// keys counts the keys of the block mapping that is open at each column;
 	// column is that of the last key.
 	keys   map[int]int
 	column int
 	last   *token.Token
+}
+
+// flow is an open bracket or brace.
+type flow struct {
+	brace bool
+	// colon: the entry that is being read has one.
+	colon bool
 }
 
 // refused are the parts of YAML that the format does without.
@@ -77,7 +86,7 @@ func (g *guard) check(tokens token.Tokens) (*token.Token, string) {
 func (g *guard) open(tk *token.Token) string {
 	if at := tk.Position.Line; at != g.line {
 		g.line, g.dashes = at, 0
-		if g.flow == 0 {
+		if len(g.flow) == 0 {
 			g.close(tk.Position.Column)
 		}
 	}
@@ -86,11 +95,12 @@ func (g *guard) open(tk *token.Token) string {
 	}
 	switch tk.Type {
 	case token.MappingStartType, token.SequenceStartType:
-		if g.flow++; g.flow > flowDepthMax {
+		g.flow = append(g.flow, flow{brace: tk.Type == token.MappingStartType})
+		if len(g.flow) > flowDepthMax {
 			return fmt.Sprintf("nested deeper than %d", flowDepthMax)
 		}
-	case token.MappingEndType, token.SequenceEndType:
-		g.flow = max(g.flow-1, 0)
+	case token.CollectEntryType, token.MappingEndType, token.SequenceEndType:
+		return g.ended(tk)
 	case token.SequenceEntryType:
 		if g.dashes++; g.dashes > 1 {
 			return "a list directly inside a list is not supported"
@@ -102,6 +112,24 @@ func (g *guard) open(tk *token.Token) string {
 	return ""
 }
 
+// ended follows the end of an entry between brackets or braces.
+func (g *guard) ended(tk *token.Token) string {
+	last := len(g.flow) - 1
+	if last < 0 {
+		return ""
+	}
+	in := &g.flow[last]
+	if in.brace && !in.colon && g.last != nil &&
+		g.last.Type != token.MappingStartType && g.last.Type != token.CollectEntryType {
+		return "the field before has no value"
+	}
+	in.colon = false
+	if tk.Type != token.CollectEntryType {
+		g.flow = g.flow[:last]
+	}
+	return ""
+}
+
 // isEmpty says whether tk follows a colon or a dash that has no value.
 func (g *guard) isEmpty(tk *token.Token) bool {
 	dash := tk.Type == token.SequenceEntryType
@@ -109,7 +137,7 @@ func (g *guard) isEmpty(tk *token.Token) bool {
 	case token.SequenceEntryType:
 		return dash || tk.Position.Line != g.last.Position.Line && tk.Position.Column <= g.last.Position.Column
 	case token.MappingValueType:
-		if g.flow > 0 {
+		if len(g.flow) > 0 {
 			return tk.Type == token.CollectEntryType || tk.Type == token.MappingEndType ||
 				tk.Type == token.SequenceEndType
 		}
@@ -132,7 +160,11 @@ func (g *guard) close(column int) {
 
 // key counts the key before a colon.
 func (g *guard) key() string {
-	if g.flow > 0 || g.last == nil {
+	if last := len(g.flow) - 1; last >= 0 {
+		g.flow[last].colon = true
+		return ""
+	}
+	if g.last == nil {
 		return ""
 	}
 	g.column = g.last.Position.Column
