@@ -190,7 +190,7 @@ func newNode(c Config) *Node {
 	n.reads = reads.New(func() (index, term uint64) { return n.fsm.reached.Last(), n.proposer.term() }, n.verifyLeads)
 	n.fsm = newRaftFSM(n.clock, n.metrics, n.roster)
 	n.calendar = n.newCalendar()
-	n.fsm.fail = n.fail
+	n.fsm.fail, n.fsm.onBegin = n.fail, n.proposer.begun.nudge
 	n.fsm.onStep, n.fsm.onRestore, n.fsm.onMembers = n.observe, n.restored, n.membersChanged
 	return n
 }

@@ -3,10 +3,11 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/hashicorp/raft"
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster/batch"
@@ -26,14 +27,19 @@ const (
 
 // proposer turns operations into entries. It is the only user of raft.Apply.
 //
-// One goroutine proposes one entry at a time; what arrives meanwhile is the
-// next entry. Nothing is ever delayed to make an entry fuller: with one in
+// One goroutine proposes one entry at a time; what arrives until it is committed
+// is the next entry. Nothing is ever delayed to make an entry fuller: with one in
 // flight, load makes the entries larger by itself, and several in flight were
-// measured to be no faster.
+// measured to be no faster. Another goroutine answers, so that the next entry is
+// being written while this node applies the last one and tells its waiters.
 type proposer struct {
 	node *Node
 	// wake says that there is something to do.
 	wake chan struct{}
+	// begun is nudged when this node begins to apply an entry, which is then committed.
+	begun nudger
+	// proposals are what raft has, in order. There is room for what is being applied.
+	proposals chan *proposal
 
 	mu struct {
 		sync.Mutex
@@ -47,8 +53,19 @@ type proposer struct {
 	lastStamp time.Time
 }
 
+// proposal is an entry that raft has.
+type proposal struct {
+	batch  *batch.Batch[*door.Item]
+	future raft.ApplyFuture
+	since  time.Time
+	// decided is closed when its fate is known.
+	decided chan struct{}
+}
+
 func newProposer(n *Node) *proposer {
-	return &proposer{node: n, wake: make(chan struct{}, 1)}
+	return &proposer{
+		node: n, wake: make(chan struct{}, 1), begun: newNudger(), proposals: make(chan *proposal, 1),
+	}
 }
 
 // serve lets operations in: this node leads in term, its Barrier has passed and
@@ -115,6 +132,10 @@ func (p *proposer) nudge() {
 func (p *proposer) run(stop <-chan struct{}) {
 	timer := time.NewTimer(tickEvery)
 	defer timer.Stop()
+	var answering sync.WaitGroup
+	answering.Go(p.answer)
+	defer answering.Wait()
+	defer close(p.proposals)
 	for {
 		select {
 		case <-stop:
@@ -165,8 +186,8 @@ func (p *proposer) next() (*batch.Batch[*door.Item], uint64) {
 	return b, p.mu.term
 }
 
-// propose stamps and proposes one entry, waits until its fate is known, and
-// answers its waiters.
+// propose stamps and proposes one entry, and waits until it is committed or its
+// fate is known. Its waiters are answered by answer.
 func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 	n := p.node
 	if b.Len() > 0 && n.space.Low() {
@@ -194,15 +215,33 @@ func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 		p.refuse(b)
 		return
 	}
-	future := n.raft.Apply(data, enqueueMax)
-	err = classify(future.Error())
-	var results []*logv1.Result
-	if err == nil {
-		// The state machine's own word is in the response, not in the error (R3).
-		results, err = future.Response().(*applied).unpack()
+	// What was applied before is no word of this one. One that was given up and comes
+	// to be applied after all can still be taken for it: then two are in flight for once.
+	select {
+	case <-p.begun.wake:
+	default:
 	}
-	n.metrics.Proposed(b.Len(), time.Since(start))
-	p.settle(b, results, err)
+	one := &proposal{b, n.raft.Apply(data, enqueueMax), start, make(chan struct{})}
+	p.proposals <- one
+	select {
+	case <-p.begun.wake:
+	case <-one.decided:
+	}
+}
+
+// answer waits for the fate of each proposal and answers its waiters.
+func (p *proposer) answer() {
+	for one := range p.proposals {
+		err := classify(one.future.Error())
+		var results []*logv1.Result
+		if err == nil {
+			// The state machine's own word is in the response, not in the error (R3).
+			results, err = one.future.Response().(*applied).unpack()
+		}
+		p.node.metrics.Proposed(one.batch.Len(), time.Since(one.since))
+		p.settle(one.batch, results, err)
+		close(one.decided)
+	}
 }
 
 // settle answers the waiters of an entry.
@@ -217,10 +256,6 @@ func (p *proposer) settle(b *batch.Batch[*door.Item], results []*logv1.Result, e
 			return
 		}
 		n.door.AnswerAll(b.Waiters(), results)
-		// Those who were just answered often ask again at once. Letting them run
-		// first puts their next operations into one entry instead of the second
-		// half of every other one; nobody is waited for.
-		runtime.Gosched()
 	case errors.Is(err, outcome.ErrNotLeader):
 		p.refuse(b)
 	default:

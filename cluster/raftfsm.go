@@ -31,6 +31,8 @@ import (
 type raftFSM struct {
 	clock   *clock.Clock
 	metrics *metrics.Set
+	// onBegin is told that an entry is about to be applied. It must not block.
+	onBegin func()
 	// onStep is told what an entry did, in order. It must not block.
 	onStep func(step)
 	// onMembers is told that an entry named other members than before.
@@ -98,6 +100,7 @@ func (f *raftFSM) StoreConfiguration(index uint64, c raft.Configuration) {
 // newer program wrote, stops the node: to pass over it would be to diverge
 // (G9). From then on nothing is applied and no snapshot is taken.
 func (f *raftFSM) Apply(log *raft.Log) any {
+	f.onBegin()
 	if err := f.haltedBy(); err != nil {
 		return &applied{err: err}
 	}

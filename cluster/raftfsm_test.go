@@ -24,6 +24,7 @@ func testFSM(elapsed *time.Duration) (f *raftFSM, stopped *[]error) {
 	stopped = new([]error)
 	f = newRaftFSM(clock.New(func() time.Duration { return *elapsed }), metrics.New(), roster.New(nil))
 	f.desk = retries.NewDesk("a.00000000")
+	f.onBegin = func() {}
 	f.onStep, f.onRestore, f.onMembers = func(step) {}, func(*fsm.Machine) {}, func(uint64, []roster.Member) {}
 	f.fail = func(err error) { *stopped = append(*stopped, err) }
 	return f, stopped
