@@ -90,13 +90,46 @@ func (c *Client) question(r *Request) *authority.Question {
 		// A session may read them when their caller has them back.
 		Attributes: maps.Clone(r.Attributes), Amounts: maps.Clone(r.Amounts),
 	}
-	if charges, ok := c.charged.Of(r.work()); ok {
+	charges, ok := c.charged.Of(r.work())
+	if ok {
 		if revision, ok := c.machine.Known(r.Client, charges); ok {
 			request.KnownRevision = &revision
 		}
 	}
 	message := &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{Acquire: request}}
-	return &authority.Question{Message: message, Safe: r.Track || !c.config.OnceOnly}
+	return &authority.Question{
+		Message: message, Safe: r.Track || !c.config.OnceOnly,
+		Anyone: ok && !r.Track && r.MaxWait == 0 && c.isHeld(charges),
+	}
+}
+
+// isHeld says whether nodes granted from tokens that they held when all of these were
+// asked for last: then any node may be asked, and every node is now and then, so that
+// those that are left when one dies hold some.
+func (c *Client) isHeld(charges []failopen.Charge) bool {
+	for i := range charges {
+		if !c.held.Has(charges[i].Limit, charges[i].Key) {
+			return false
+		}
+	}
+	return len(charges) > 0
+}
+
+// note notes where the answer to an acquire without a record came from.
+func (c *Client) note(r *Request, answer *quorleasev1.AcquireResponse) {
+	if r.Track || r.MaxWait > 0 {
+		return
+	}
+	held := answer.GetSource() == quorleasev1.Source_ESCROW
+	if len(r.Attributes) == 0 {
+		for i := range r.Charges {
+			c.held.Note(r.Charges[i].Limit, r.Charges[i].Key, held)
+		}
+		return
+	}
+	for _, charge := range answer.GetLease().GetCharges() {
+		c.held.Note(charge.GetLimit(), charge.GetKey(), held)
+	}
 }
 
 // work is what the request says of its work.
@@ -158,6 +191,7 @@ func (c *Client) learn(r *Request, answer *quorleasev1.AcquireResponse) {
 	if len(r.Attributes) > 0 && answer.GetDecision() == quorleasev1.Decision_GRANTED {
 		c.charged.Note(r.work(), localCharges(chargesOf(answer.GetLease().GetCharges())))
 	}
+	c.note(r, answer)
 	c.keep(r.Client, answer.GetFallbacks())
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/quorlease/quorlease/client/charged"
 	"github.com/quorlease/quorlease/client/clock"
 	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/held"
 	"github.com/quorlease/quorlease/client/members"
 	"github.com/quorlease/quorlease/client/refresh"
 	"github.com/quorlease/quorlease/client/report"
@@ -37,6 +38,7 @@ type Client struct {
 	reporter  *report.Reporter
 	refresher *refresh.Refresher
 	charged   charged.Book
+	held      *held.Book
 
 	decided [Local + 1]decided
 
@@ -63,7 +65,7 @@ func New(config Config) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client configuration: %w", err)
 	}
-	c := &Client{config: config, sessionID: newID(), machine: machine, clock: clock.New()}
+	c := &Client{config: config, sessionID: newID(), machine: machine, clock: clock.New(), held: held.New()}
 	c.mu.limiters = make(map[*Limiter]struct{})
 	c.notifier = alert.New(alert.Config{Sinks: config.Alerts, OnFailure: c.undelivered})
 	c.authority, err = authority.New(authority.Config{

@@ -12,6 +12,7 @@ import (
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/client/failopen"
+	"github.com/quorlease/quorlease/client/members"
 	"github.com/quorlease/quorlease/client/session"
 )
 
@@ -23,6 +24,12 @@ const (
 	partMin = 20 * time.Millisecond
 	// atOnceMax is how often another node is asked without a pause.
 	atOnceMax = 3
+	// anyPatience is how long the first node is waited for that is asked what any node
+	// may answer from memory, while there is another one that is as good.
+	anyPatience = 100 * time.Millisecond
+	// turnLength is how long a node's turn lasts to be asked such things: long enough for
+	// callers to travel together, and so short that every node is asked all the time.
+	turnLength = 10 * time.Millisecond
 	// fairDeadline is the shortest deadline that says something about the authority
 	// when it passes, rather than about the caller.
 	fairDeadline = 50 * time.Millisecond
@@ -42,6 +49,8 @@ type Question struct {
 	Message *quorleasev1.RequestItem
 	// Safe: to repeat it has the effect of one, whatever became of it (G4).
 	Safe bool
+	// Anyone: any node may have what is asked for in its memory, whoever leads.
+	Anyone bool
 	// WaitsUntil is until when an acquire may wait in the authority's queue. Zero:
 	// not at all.
 	WaitsUntil time.Time
@@ -54,6 +63,8 @@ type Question struct {
 	// asked twice because nobody else is left.
 	refused map[string]bool
 	lost    bool
+	// leaderless are the nodes that had nothing, and know no leader who might.
+	leaderless map[string]bool
 	// heard: a signal was observed that explains why nobody answers.
 	heard bool
 }
@@ -123,7 +134,7 @@ func (a *Authority) slow(ctx context.Context, began time.Time) {
 
 // askOne asks one node, within its part of the deadline.
 func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.ResponseItem, error) {
-	s, node, err := a.members.Session(ctx)
+	s, node, err := a.session(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -138,10 +149,28 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	if err != nil && isFair(ctx, began) {
 		a.members.Failed(node, err)
 	}
-	if session.Reason(err) == "NO_QUORUM" {
+	switch session.Reason(err) {
+	case "NO_QUORUM":
 		q.minority(node)
+	case "NO_LEADER":
+		q.had(node)
 	}
 	return answer, err
+}
+
+// session is one to the node that is asked now.
+func (a *Authority) session(ctx context.Context, q *Question) (*session.Session, members.Endpoint, error) {
+	if !q.Anyone {
+		return a.members.Session(ctx)
+	}
+	return a.members.Any(ctx, a.turn(time.Now()), q.leaderless)
+}
+
+// turn says whose turn it is. It is drawn, so that nothing that happens at regular
+// distances always meets the same node, and differs from client to client.
+func (a *Authority) turn(now time.Time) uint64 {
+	n := (uint64(now.UnixNano())/uint64(turnLength) + a.salt) * 0x9e3779b97f4a7c15
+	return (n ^ n>>32) * 0xd6e8feb86659fd93 >> 32
 }
 
 // isFair says whether what became of a question can be held against a node: not
@@ -167,6 +196,8 @@ func (q *Question) item(now time.Time) *quorleasev1.RequestItem {
 // part gives a hung node half of the time that is left, so that there is enough
 // for another one. A question that must not be asked twice has all of it. What
 // waits in a queue is no hung node's doing: it has half of what is left after that.
+// What any node may answer from memory is not waited for long while there is another
+// node; once all are in doubt it is, so that a slow authority is not asked twice as much.
 func (a *Authority) part(ctx context.Context, q *Question) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok || !q.Safe || len(a.members.All()) < 2 {
@@ -174,5 +205,9 @@ func (a *Authority) part(ctx context.Context, q *Question) (context.Context, con
 	}
 	now := time.Now()
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
-	return context.WithTimeout(ctx, waits+max((deadline.Sub(now)-waits)/2, partMin))
+	half := max((deadline.Sub(now)-waits)/2, partMin)
+	if q.Anyone && q.asked == 0 && a.members.Level() > 1 {
+		half = min(half, anyPatience)
+	}
+	return context.WithTimeout(ctx, waits+half)
 }

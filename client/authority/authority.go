@@ -9,6 +9,7 @@ package authority
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,6 +40,8 @@ type Authority struct {
 	config  Config
 	machine *failopen.Machine
 	members *members.Members
+	// salt tells the turns of clients apart.
+	salt uint64
 
 	// learnt is set once the authority has said what to do without it.
 	learnt atomic.Bool
@@ -62,7 +65,7 @@ type Authority struct {
 // members' configuration.
 func New(config Config) (*Authority, error) {
 	a := &Authority{
-		config: config, machine: config.Machine,
+		config: config, machine: config.Machine, salt: rand.Uint64(),
 		doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
 	}
 	// An idle client, too, is to find out that the authority is lost.

@@ -36,6 +36,14 @@ func (q *Question) minority(node members.Endpoint) {
 	q.refused[node.Address] = true
 }
 
+// had keeps in mind that a node has nothing left, and that nobody leads.
+func (q *Question) had(node members.Endpoint) {
+	if q.leaderless == nil {
+		q.leaderless = make(map[string]bool)
+	}
+	q.leaderless[node.Address] = true
+}
+
 // judge says how to go on after an error, and observes what it tells about the
 // authority.
 func (a *Authority) judge(q *Question, err error) next {
@@ -49,6 +57,10 @@ func (a *Authority) judge(q *Question, err error) next {
 	}
 	switch session.Reason(err) {
 	case "NO_LEADER":
+		if q.Anyone && len(q.leaderless) < a.members.Level() {
+			return again
+		}
+		q.leaderless = nil
 		q.heard = true
 		a.observe(time.Now(), failopen.NoLeader)
 		return later

@@ -77,7 +77,7 @@ func (l *link) usableLocked() bool { return l.session != nil && !l.failed && ali
 // leaderlessLocked says whether the node told that it knows no leader.
 func (l *link) leaderlessLocked() bool { return l.status != nil && l.status.GetLeader() == "" }
 
-// rankLocked orders nodes: the lower comes first.
+// rankLocked orders nodes: the lower comes first. Who leads makes the least difference.
 func (l *link) rankLocked(now time.Time, leader Endpoint) (rank int) {
 	if l.leaderlessLocked() {
 		rank += 4
@@ -90,6 +90,9 @@ func (l *link) rankLocked(now time.Time, leader Endpoint) (rank int) {
 	}
 	return rank
 }
+
+// alike says whether two ranks differ in nothing but who leads.
+func alike(a, b int) bool { return a/2 == b/2 }
 
 // run keeps a session until life ends. A session that lasted is opened again
 // almost at once; what fails waits longer each time, and never as long as others

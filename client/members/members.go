@@ -41,6 +41,8 @@ type Members struct {
 	joined sync.WaitGroup
 	// best is where calls go: read by each, so without the mutex.
 	best atomic.Pointer[choice]
+	// level are the nodes that are as good where it does not matter who leads.
+	level atomic.Pointer[[]*choice]
 	// streams counts the sessions that were opened, each with a number of its own.
 	streams  atomic.Uint64
 	presence presence
@@ -62,7 +64,7 @@ type Members struct {
 	trouble time.Time
 }
 
-// choice is a node to ask.
+// choice is a node to ask. It is not changed.
 type choice struct {
 	session  *session.Session
 	endpoint Endpoint

@@ -3,6 +3,7 @@ package members
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -121,6 +122,7 @@ func (m *Members) orderLocked(now time.Time) {
 	}
 	leader := m.leaderLocked()
 	var best *link
+	var usable []*link
 	state := State{Reach: Unreachable, Leader: leader, Known: len(m.links)}
 	led, untried, rank := false, false, 0
 	for _, l := range m.links {
@@ -130,10 +132,13 @@ func (m *Members) orderLocked(now time.Time) {
 		}
 		state.Reached++
 		led = led || !l.leaderlessLocked()
+		usable = append(usable, l)
 		if r := l.rankLocked(now, leader); best == nil || r < rank {
 			best, rank = l, r
 		}
 	}
+	usable = slices.DeleteFunc(usable, func(l *link) bool { return !alike(l.rankLocked(now, leader), rank) })
+	m.levelLocked(usable)
 	switch {
 	case led:
 		state.Reach = Led

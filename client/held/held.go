@@ -1,0 +1,48 @@
+// Package held remembers which buckets nodes have granted of from tokens that they held
+// (escrow): any node may be asked for those, in an election too.
+package held
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+)
+
+// size is how many buckets are remembered: 64 KiB. A bucket that displaces another costs
+// that one a detour to the leader.
+const size = 1 << 14
+
+// Book is what is remembered. It may forget, and take one bucket for another once in four
+// billion: what it says decides who is asked and nothing else. It takes no lock and is
+// safe for concurrent use. Make one with New.
+type Book struct {
+	seed  maphash.Seed
+	marks [size]atomic.Uint32
+}
+
+// New remembers nothing.
+func New() *Book { return &Book{seed: maphash.MakeSeed()} }
+
+// place is where a bucket of a limit and a key is remembered, and as what.
+func (b *Book) place(limit, key string) (at *atomic.Uint32, mark uint32) {
+	const prime = 0x9e3779b97f4a7c15
+	sum := maphash.String(b.seed, limit)*prime ^ maphash.String(b.seed, key)
+	sum *= prime
+	return &b.marks[sum%size], uint32(sum>>32) | 1
+}
+
+// Has says whether the last that was noted of a bucket is that it was held.
+func (b *Book) Has(limit, key string) bool {
+	at, mark := b.place(limit, key)
+	return at.Load() == mark
+}
+
+// Note notes whether an answer about a bucket came from tokens that a node held.
+func (b *Book) Note(limit, key string, held bool) {
+	at, mark := b.place(limit, key)
+	switch known := at.Load(); {
+	case held && known != mark:
+		at.Store(mark)
+	case !held && known == mark:
+		at.CompareAndSwap(mark, 0)
+	}
+}

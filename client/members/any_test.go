@@ -1,0 +1,77 @@
+package members_test
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quorlease/quorlease/client/members"
+)
+
+// turns asks whose turn it is, n times.
+func (w *world) turns(t *testing.T, n uint64, skip map[string]bool) (ids []string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for turn := range n {
+		_, e, err := w.members.Any(t.Context(), turn, skip)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[e.ID] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// What every node can answer is asked of each in turn, of the leader no more than of the
+// others; of nobody who is doubted, knows no leader or was lost, as long as there is
+// anybody else.
+func TestAnyTakesTurns(t *testing.T) {
+	want := func(t *testing.T, w *world, skip map[string]bool, ids ...string) {
+		t.Helper()
+		if got := w.turns(t, 9, skip); !slices.Equal(got, ids) {
+			t.Errorf("asked %v, want %v", got, ids)
+		}
+	}
+	bubble(t, 3, nil, func(t *testing.T, w *world) {
+		w.settle(t)
+		want(t, w, nil, "n1", "n2", "n3")
+		if w.members.Level() != 3 {
+			t.Errorf("%d take turns", w.members.Level())
+		}
+		want(t, w, map[string]bool{"n2.test:7101": true}, "n1", "n3")
+		w.NoQuorum(1)
+		w.await(t, 6*time.Second, func(members.State) bool { return w.members.Level() == 2 })
+		want(t, w, nil, "n1", "n3")
+		w.Serve(1)
+		w.await(t, 6*time.Second, func(members.State) bool { return w.members.Level() == 3 })
+		w.Down(0)
+		pass(time.Millisecond)
+		want(t, w, nil, "n2", "n3")
+		// In an election they are all alike again.
+		w.NoLeader()
+		w.await(t, 6*time.Second, func(s members.State) bool { return s.Reach == members.Leaderless })
+		want(t, w, nil, "n2", "n3")
+		all := map[string]bool{"n2.test:7101": true, "n3.test:7101": true}
+		if got := w.turns(t, 9, all); len(got) != 1 {
+			t.Errorf("all are to be skipped, and %v were asked", got)
+		}
+	})
+}
+
+// A node that failed a call has no turn for a second.
+func TestAnyLeavesOutWhoIsDoubted(t *testing.T) {
+	bubble(t, 3, nil, func(t *testing.T, w *world) {
+		w.settle(t)
+		w.Hang(2)
+		_, e, err := w.members.Any(t.Context(), 2, nil)
+		if err != nil || e.ID != "n3" {
+			t.Fatalf("asked %v: %v", e, err)
+		}
+		w.members.Failed(e, context.DeadlineExceeded)
+		if got := w.turns(t, 9, nil); !slices.Equal(got, []string{"n1", "n2"}) {
+			t.Errorf("asked %v", got)
+		}
+	})
+}
