@@ -35,7 +35,7 @@ const (
 // askLocked asks for what a pot needs.
 func (w *Wallet) askLocked(now time.Duration, h *holding, i int, work *Work) {
 	p, terms := &h.pots[i], h.book.terms.Load()
-	amount := p.demand.over(2 * w.config.Failover)
+	amount := p.demand.needs(2 * w.config.Failover)
 	if p.youngestLocked(now) >= w.lowLife(terms.Life) {
 		amount -= p.leftLocked(now)
 	}

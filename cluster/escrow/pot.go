@@ -1,6 +1,7 @@
 package escrow
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -170,4 +171,11 @@ func (d *demand) over(t time.Duration) int64 {
 		return 0
 	}
 	return max(1, min(countMax, rate)/1000*t.Milliseconds()+min(countMax, rate)%1000*t.Milliseconds()/1000)
+}
+
+// needs is what should be there to grant from for a time, all by itself: what is likely
+// to be granted, and two deviations of callers who come as they like.
+func (d *demand) needs(t time.Duration) int64 {
+	likely := d.over(t)
+	return likely + int64(2*math.Sqrt(float64(likely)*float64(max(1, d.largest))))
 }
