@@ -176,8 +176,10 @@ func (n *Nodes) Signal(i int, signal syscall.Signal) error {
 	if cmd == nil {
 		return fmt.Errorf("signal node %s: it does not run", p.id)
 	}
-	// The whole group, so that a wrapper's child gets it too.
-	if err := syscall.Kill(-cmd.Process.Pid, signal); err != nil {
+	// The whole group, so that a wrapper's child gets it too. One that has ended in this
+	// moment is what SIGKILL is for.
+	err := syscall.Kill(-cmd.Process.Pid, signal)
+	if err != nil && (signal != syscall.SIGKILL || !errors.Is(err, syscall.ESRCH)) {
 		return fmt.Errorf("signal node %s: %w", p.id, err)
 	}
 	if signal == syscall.SIGKILL {
