@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/batch"
 	"github.com/quorlease/quorlease/cluster/door"
 	"github.com/quorlease/quorlease/cluster/entry"
+	"github.com/quorlease/quorlease/cluster/grant"
 	"github.com/quorlease/quorlease/cluster/outcome"
 )
 
@@ -49,6 +50,8 @@ type proposer struct {
 		// term is the term in which this node serves, 0 while it doesn't.
 		term uint64
 	}
+	// last is the last entry.
+	last *proposal
 	// lastStamp is when the last entry was stamped, on the node's own clock.
 	lastStamp time.Time
 }
@@ -161,6 +164,10 @@ func (p *proposer) step(stop <-chan struct{}) bool {
 	}
 	b, term := p.next()
 	taken := b.Len()
+	if last := p.last; last != nil && grant.Behind(b.Operations(), last.batch.Operations()) {
+		// Whether a bucket is promised to anybody the entry says that is being applied (T46).
+		<-last.decided
+	}
 	b = p.node.grants.Without(b)
 	if term == 0 {
 		p.lastStamp = time.Now()
@@ -223,6 +230,7 @@ func (p *proposer) propose(b *batch.Batch[*door.Item], term uint64) {
 	}
 	one := &proposal{b, n.raft.Apply(data, enqueueMax), start, make(chan struct{})}
 	p.proposals <- one
+	p.last = one
 	select {
 	case <-p.begun.wake:
 	case <-one.decided:

@@ -225,6 +225,32 @@ func (o *Office) Denied(denied *logv1.AcquireResult) {
 	}
 }
 
+// Behind reports whether an entry in the making asks for escrow of a key that an acquire
+// of the one before charges: then it is made when that one was told to the office.
+func Behind(operations, before []*logv1.Operation) bool {
+	type place struct{ limit, key string }
+	var asked map[place]bool
+	for _, op := range operations {
+		if ask := op.GetAskEscrow(); ask != nil {
+			if asked == nil {
+				asked = make(map[place]bool)
+			}
+			asked[place{ask.GetLimit(), ask.GetKey()}] = true
+		}
+	}
+	if asked == nil {
+		return false
+	}
+	for _, op := range before {
+		for _, c := range op.GetAcquire().GetCharges() {
+			if asked[place{c.GetLimit(), c.GetKey()}] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Without answers those asks for escrow of buckets that somebody waits for, or was told
 // to come back to, and returns the others: they cost no entry (T27, T46).
 func (o *Office) Without(b *batch.Batch[*door.Item]) *batch.Batch[*door.Item] {
