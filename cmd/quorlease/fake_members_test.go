@@ -78,8 +78,8 @@ func TestPromoteWaits(t *testing.T) {
 	if got.code != 0 || got.stdout != "n4 votes\n" || asked.Load() != 4 {
 		t.Errorf("with --wait: %+v after %d questions", got, asked.Load())
 	}
-	want := "quorlease: waiting: not ready: n4 has kept up for 9.9 s, 10 s are needed\n" +
-		"quorlease: waiting: another change of the members is under way; ask again when it is done\n"
+	want := "waiting: not ready: n4 has kept up for 9.9 s, 10 s are needed\n" +
+		"waiting: another change of the members is under way; ask again when it is done\n"
 	if got.stderr != want {
 		t.Errorf("with --wait: %q, want %q", got.stderr, want)
 	}

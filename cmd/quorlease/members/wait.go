@@ -40,7 +40,7 @@ func promote(ctx context.Context, app App, id string, wait time.Duration) error 
 		}
 		if reason := ask.Reason(err); reason != about || time.Since(said) >= sayEvery {
 			said, about = time.Now(), reason
-			fmt.Fprintf(app.Stderr, "quorlease: waiting: %v\n", ask.Explain(err))
+			fmt.Fprintf(app.Stderr, "waiting: %v\n", ask.Explain(err))
 		}
 		timer := time.NewTimer(min(askEvery, left))
 		select {
