@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -151,9 +152,4 @@ func (s *Server) admit(ctx context.Context, name string) (context.Context, error
 }
 
 // author is how the history calls who made a change.
-func author(id Identity) string {
-	if id.Name == "" {
-		return "operator"
-	}
-	return id.Name
-}
+func author(ctx context.Context) string { return cmp.Or(identityOf(ctx).Name, "operator") }

@@ -6,6 +6,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	shown "github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/escrow"
 	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
@@ -24,6 +25,8 @@ type Admitter interface {
 	Submit(*cluster.Pending)
 	// Cancel says that nobody waits for it any more.
 	Cancel(*cluster.Pending)
+	// Grant answers what needs no log entry, and is nil for the rest.
+	Grant(*cluster.Pending, *escrow.Room) *logv1.Result
 }
 
 // Viewer reads the replicated state.

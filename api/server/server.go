@@ -19,6 +19,7 @@ import (
 	"github.com/quorlease/quorlease/api/server/decode"
 	"github.com/quorlease/quorlease/api/server/expand"
 	"github.com/quorlease/quorlease/api/server/health"
+	"github.com/quorlease/quorlease/api/server/limits"
 	"github.com/quorlease/quorlease/api/server/overview"
 	"github.com/quorlease/quorlease/api/server/sharing"
 	"github.com/quorlease/quorlease/api/server/transport"
@@ -161,7 +162,7 @@ func New(config Config) (*Server, error) {
 		grpc.StreamInterceptor(s.stream),
 	)...)
 	s.register(&quorleasev1.Admission_ServiceDesc, &admission{server: s})
-	s.register(&quorleasev1.Limits_ServiceDesc, &limits{server: s})
+	s.register(&quorleasev1.Limits_ServiceDesc, limits.New(s.node, author))
 	s.register(&quorleasev1.Cluster_ServiceDesc, overview.NewCluster(s.node, s.node))
 	s.register(&quorleasev1.Clients_ServiceDesc, overview.NewClients(s.node))
 	s.register(&quorleasev1.UsageBook_ServiceDesc, usage.New(config.Node))

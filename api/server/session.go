@@ -11,8 +11,10 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/quorlease/quorlease/api/codec/items"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
+	"github.com/quorlease/quorlease/api/server/atonce"
 	"github.com/quorlease/quorlease/api/server/convert"
 	"github.com/quorlease/quorlease/api/server/sharing"
 	"github.com/quorlease/quorlease/api/server/slots"
@@ -49,17 +51,31 @@ type session struct {
 	stalled chan struct{}
 	peeks   peeks
 
+	// desk answers what needs no entry, in the reader's hands. given are its answers that
+	// are not handed to the writer yet. left is how many items may be opened before room
+	// is to be asked for again; alone: when it was, no item was without an answer.
+	desk  *atonce.Desk
+	given answers
+	left  int
+	alone bool
+
 	mu sync.Mutex
 	// items are those without an answer, by seq. ready are those with one that is
-	// not sent. open counts both, and those being sent.
-	items map[uint64]*item
-	ready []*item
-	open  int
+	// not sent, sealed are answers that are encoded. open counts all, and those being sent.
+	items  map[uint64]*item
+	ready  []*item
+	sealed []answers
+	open   int
+	// spare is memory for answers, if any.
+	spare []byte
 	// read says that the reader has ended, and readErr why.
 	read    bool
 	readErr error
 	// over: nobody waits for answers any more.
 	over bool
+
+	// reply is what is being sent. It is the writer's.
+	reply items.Reply
 }
 
 // item is one operation of a session.
@@ -158,11 +174,11 @@ func (s *session) reader() {
 }
 
 func (s *session) receive() error {
-	first, err := s.stream.Recv()
-	if err != nil {
+	message := &items.Requests{}
+	if err := s.stream.RecvMsg(message); err != nil {
 		return err
 	}
-	s.hello = first.GetHello()
+	s.hello = message.Other.GetHello()
 	id, err := convert.Hello(s.hello)
 	if err != nil {
 		return err
@@ -172,6 +188,7 @@ func (s *session) receive() error {
 	})
 	s.tie.Store(tie)
 	s.sharing = s.server.sharing.Session(id, s.owner)
+	s.desk = atonce.New(s.server.node, s.owner, s.hello.GetClient())
 	if s.isOver() {
 		// Whoever ended the session may have seen no tie to end with it.
 		tie.End(s.stream.Context(), s.server.isDraining())
@@ -183,68 +200,14 @@ func (s *session) receive() error {
 		return err
 	}
 	for {
-		message, err := s.stream.Recv()
-		if err != nil {
+		if err := s.stream.RecvMsg(message); err != nil {
 			return err
 		}
-		if err := s.accept(message.GetItems()); err != nil {
+		err := s.accept(message)
+		s.hand()
+		// Nothing of it is kept while the next one is waited for.
+		if message.Reset(); err != nil {
 			return err
-		}
-	}
-}
-
-// accept takes one message in, item by item, as there is room.
-func (s *session) accept(items *quorleasev1.RequestItems) error {
-	list := items.GetItems()
-	switch {
-	case items == nil:
-		return convert.Wrong("items", "missing: only the first message is a hello")
-	case len(list) > itemsMax:
-		return fmt.Errorf("%w: %d items, more than %d", ErrTooLarge, len(list), itemsMax)
-	}
-	// The node counts deadlines from its own clock; one reading does for all.
-	now := time.Now()
-	sizes := make([]int64, len(list))
-	total := int64(0)
-	for i, one := range list {
-		sizes[i] = int64(one.SizeVT())
-		total += sizes[i]
-	}
-	if total > sessionMax {
-		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, total, sessionMax)
-	}
-	for i, one := range list {
-		if _, cancel := one.GetOperation().(*quorleasev1.RequestItem_Cancel); cancel {
-			s.cancel(one.GetSeq())
-			continue
-		}
-		if err := s.room(); err != nil {
-			return err
-		}
-		s.begin(now, i, one, itemOverhead+4*sizes[i])
-	}
-	return nil
-}
-
-// room waits until one more item may be open. Answers that say that there is no more
-// memory take some too: where they take as much again as there is, nobody is read who
-// has any of his own to take.
-func (s *session) room() error {
-	for {
-		crowded := s.server.itemBytes.Load() > 2*s.server.config.SessionBytesMax
-		s.mu.Lock()
-		full, over := s.open >= s.server.config.SessionItemsMax || crowded && s.open > 0, s.over
-		s.mu.Unlock()
-		switch {
-		case over:
-			return io.EOF
-		case !full:
-			return nil
-		}
-		select {
-		case <-s.space:
-		case <-s.stream.Context().Done():
-			return s.stream.Context().Err()
 		}
 	}
 }
@@ -260,11 +223,13 @@ func (s *session) begin(now time.Time, i int, request *quorleasev1.RequestItem, 
 	it := &item{session: s, seq: request.GetSeq(), cost: cost}
 	used := s.server.itemBytes.Add(cost)
 	patience, err := convert.Patience(request, patienceOf(request.GetAcquire(), admissionPatience))
-	it.pending.Deadline = now.Add(patience)
+	it.pending.Deadline, it.pending.Arrived = now.Add(patience), now
+	// What was tried is submitted, whatever else has happened since: there was room for it.
+	tried := s.desk.Tried(&it.pending)
 	switch {
-	case used > s.server.config.SessionBytesMax:
+	case !tried && used > s.server.config.SessionBytesMax:
 		err = errOverloadedItems
-	case s.server.isDraining():
+	case !tried && s.server.isDraining():
 		err = errDraining
 	case err == nil:
 		err = s.prepare(it, request)
@@ -291,6 +256,7 @@ var errOverloadedItems = fmt.Errorf("%w: the items of all sessions take too much
 // register counts an item as open and gives it its seq. It says no where another
 // item has it.
 func (s *session) register(it *item) bool {
+	s.alone = false
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.open++
@@ -374,8 +340,8 @@ func (s *session) answered(it *item) {
 func (s *session) abandon() {
 	s.mu.Lock()
 	s.over = true
-	unsent := s.ready
-	s.ready = nil
+	unsent, sealed := s.ready, s.sealed
+	s.ready, s.sealed = nil, nil
 	var waiting, looking []*item
 	for _, it := range s.items {
 		if it.looks {
@@ -387,6 +353,9 @@ func (s *session) abandon() {
 	s.mu.Unlock()
 	for _, it := range unsent {
 		s.server.itemBytes.Add(-it.cost)
+	}
+	for i := range sealed {
+		s.server.itemBytes.Add(-sealed[i].cost)
 	}
 	for _, it := range looking {
 		s.done(it, nil, context.Canceled)

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/quorlease/quorlease/api/codec/items"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/servertest"
@@ -25,13 +26,35 @@ type saying struct {
 
 func (s *saying) Context() context.Context                { return s.ctx }
 func (s *saying) SendHeader(metadata.MD) error            { return nil }
-func (s *saying) Send(*quorleasev1.SessionResponse) error { return nil }
-func (s *saying) Recv() (r *quorleasev1.SessionRequest, err error) {
+func (s *saying) SendMsg(any) error                       { return nil }
+func (s *saying) Send(*quorleasev1.SessionResponse) error { return errors.ErrUnsupported }
+func (s *saying) Recv() (*quorleasev1.SessionRequest, error) {
+	return nil, errors.ErrUnsupported
+}
+
+func (s *saying) RecvMsg(to any) error {
 	if len(s.said) == 0 {
-		return nil, io.EOF
+		return io.EOF
 	}
-	r, s.said = s.said[0], s.said[1:]
-	return r, nil
+	said := s.said[0]
+	s.said = s.said[1:]
+	return arrive(said, to)
+}
+
+// arrive is a message as it is received.
+func arrive(said *quorleasev1.SessionRequest, to any) error {
+	wire, err := said.MarshalVT()
+	if err != nil {
+		return err
+	}
+	to.(*items.Requests).Reset()
+	return to.(*items.Requests).UnmarshalVT(wire)
+}
+
+func carrying(list ...*quorleasev1.RequestItem) *quorleasev1.SessionRequest {
+	return &quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Items{
+		Items: &quorleasev1.RequestItems{Items: list},
+	}}
 }
 
 // ended is a session whose stream ended before its client was read.
@@ -131,7 +154,8 @@ func TestG10UnreadAnswersAreBounded(t *testing.T) {
 		accepted := make(chan struct{})
 		go func() {
 			defer close(accepted)
-			for s.accept(&quorleasev1.RequestItems{Items: []*quorleasev1.RequestItem{one}}) == nil {
+			var message items.Requests
+			for arrive(carrying(one), &message) == nil && s.accept(&message) == nil {
 				one.Seq++
 			}
 		}()
@@ -145,7 +169,9 @@ func TestG10UnreadAnswersAreBounded(t *testing.T) {
 		unsent := s.ready
 		s.ready = nil
 		s.mu.Unlock()
-		s.forget(unsent)
+		for _, it := range unsent {
+			s.sent(1, it.cost)
+		}
 		synctest.Wait()
 		if one.GetSeq() == before {
 			t.Error("nothing more is read")
@@ -164,20 +190,18 @@ type deaf struct {
 	asks int
 }
 
-func (d *deaf) Recv() (*quorleasev1.SessionRequest, error) {
+func (d *deaf) RecvMsg(to any) error {
 	if len(d.said) > 0 {
-		return d.saying.Recv()
+		return d.saying.RecvMsg(to)
 	}
 	if d.asks--; d.asks < 0 {
 		<-d.ctx.Done()
-		return nil, d.ctx.Err()
+		return d.ctx.Err()
 	}
-	return &quorleasev1.SessionRequest{Kind: &quorleasev1.SessionRequest_Items{
-		Items: &quorleasev1.RequestItems{Items: []*quorleasev1.RequestItem{{Seq: uint64(d.asks)}}},
-	}}, nil
+	return arrive(carrying(&quorleasev1.RequestItem{Seq: uint64(d.asks)}), to)
 }
 
-func (d *deaf) Send(*quorleasev1.SessionResponse) error {
+func (d *deaf) SendMsg(any) error {
 	<-d.ctx.Done()
 	return d.ctx.Err()
 }

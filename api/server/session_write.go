@@ -1,8 +1,10 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/quorlease/quorlease/api/codec/items"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
@@ -70,52 +72,68 @@ func (s *session) drain() error {
 func (s *session) flush() (finished bool, err error) {
 	for {
 		s.mu.Lock()
-		batch := s.ready
-		s.ready = nil
+		batch, sealed := s.ready, s.sealed
+		s.ready, s.sealed = nil, nil
 		finished, err = s.read && (s.open == 0 || s.readErr != nil), s.readErr
 		s.mu.Unlock()
-		if len(batch) == 0 {
+		if len(batch)+len(sealed) == 0 {
 			return finished, err
 		}
-		if err := s.sendAll(batch); err != nil {
+		if err := s.sendAll(batch, sealed); err != nil {
 			return true, err
 		}
 	}
 }
 
-// sendAll sends a batch in as few messages as the bounds allow.
-func (s *session) sendAll(batch []*item) error {
-	var list []*quorleasev1.ResponseItem
-	var cost, size int64
-	count := 0
-	send := func() error {
-		if len(list) == 0 {
-			return nil
-		}
-		s.stall.Reset(sendWithin)
-		err := s.stream.Send(&quorleasev1.SessionResponse{Kind: &quorleasev1.SessionResponse_Items{
-			Items: &quorleasev1.ResponseItems{Items: list},
-		}})
-		s.stall.Stop()
-		s.sent(count, cost)
-		list, size, cost, count = nil, 0, 0, 0
-		return err
+// sendAll sends a batch, and answers that are encoded, in as few messages as the bounds
+// allow.
+func (s *session) sendAll(batch []*item, sealed []answers) error {
+	sealed, err := seal(batch, sealed)
+	for err == nil && len(sealed) > 0 {
+		sealed, err = s.sendSome(sealed)
 	}
-	for i, it := range batch {
-		one := it.response()
-		n := int64(one.SizeVT())
-		if len(list) == itemsMax || size+n > sessionMax {
-			if err := send(); err != nil {
-				s.forget(batch[i:])
-				return err
-			}
-		}
-		list = append(list, one)
-		size += n
-		cost += it.cost
-		count++
+	// What can't be sent any more is closed all the same.
+	for _, some := range sealed {
+		s.sent(some.count, some.cost)
 	}
-	return send()
+	return err
+}
+
+// seal encodes a batch behind what is encoded. Where that is an error all of it is there
+// to be closed.
+func seal(batch []*item, sealed []answers) ([]answers, error) {
+	var errs []error
+	for _, it := range batch {
+		last := len(sealed) - 1
+		if last < 0 || sealed[last].isFull() {
+			sealed, last = append(sealed, answers{}), last+1
+		}
+		to := &sealed[last]
+		bytes, err := items.Append(to.bytes, it.response())
+		errs = append(errs, err)
+		to.bytes, to.count, to.cost = bytes, to.count+1, to.cost+it.cost
+	}
+	return sealed, errors.Join(errs...)
+}
+
+// sendSome sends one message and returns the rest.
+func (s *session) sendSome(sealed []answers) ([]answers, error) {
+	s.reply.Reset()
+	n, sum := 0, answers{}
+	for ; n < len(sealed); n++ {
+		one := &sealed[n]
+		if n > 0 && (sum.count+one.count > itemsMax || s.reply.Len()+len(one.bytes) > sessionMax) {
+			break
+		}
+		s.reply.Add(one.bytes)
+		sum.count, sum.cost = sum.count+one.count, sum.cost+one.cost
+	}
+	s.stall.Reset(sendWithin)
+	err := s.stream.SendMsg(&s.reply)
+	s.stall.Stop()
+	s.sent(sum.count, sum.cost)
+	s.keep(sealed[:n])
+	return sealed[n:], err
 }
 
 // sent closes items whose answers are on their way.
@@ -125,15 +143,6 @@ func (s *session) sent(count int, cost int64) {
 	s.open -= count
 	s.mu.Unlock()
 	signal(s.space)
-}
-
-// forget closes items that can't be sent any more.
-func (s *session) forget(rest []*item) {
-	cost := int64(0)
-	for _, it := range rest {
-		cost += it.cost
-	}
-	s.sent(len(rest), cost)
 }
 
 // answerItem is an answer to an acquire and its wrapping in one piece of memory.

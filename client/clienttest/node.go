@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/escrow"
 	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
@@ -255,6 +256,9 @@ func (n *node) resume() {
 		}
 	}
 }
+
+// Grant leaves everything to Submit.
+func (n *node) Grant(*cluster.Pending, *escrow.Room) *logv1.Result { return nil }
 
 // Cancel ends p if it has no answer.
 func (n *node) Cancel(p *cluster.Pending) {

@@ -34,8 +34,13 @@ func after(n int64) *durationpb.Duration {
 
 // AcquireAnswer answers op, an acquire.
 func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.AcquireResponse {
-	all := &acquireAnswer{}
+	return (&AnswerRoom{}).Acquire(op, r)
+}
+
+// Acquire is AcquireAnswer in this room, where the answer before it is no more.
+func (all *AnswerRoom) Acquire(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.AcquireResponse {
 	answer := &all.answer
+	answer.Reset()
 	answer.Decision, answer.Source = quorleasev1.Decision_DENIED, source(r)
 	answer.Denials, answer.Warnings = denials(r.GetDenials()), denials(r.GetWarnings())
 	answer.RepeatedRequest, answer.Remaining = r.GetRepeated(), remaining(r.GetRemaining())
@@ -52,8 +57,8 @@ func AcquireAnswer(op *logv1.Acquire, r *logv1.AcquireResult) *quorleasev1.Acqui
 	return answer
 }
 
-// acquireAnswer is the answer to an acquire in one piece of memory, with one charge.
-type acquireAnswer struct {
+// AnswerRoom is memory for the answer to an acquire in one piece, with one charge.
+type AnswerRoom struct {
 	answer  quorleasev1.AcquireResponse
 	lease   quorleasev1.Lease
 	ttl     durationpb.Duration
@@ -98,7 +103,7 @@ func source(r *logv1.AcquireResult) quorleasev1.Source {
 }
 
 // charges are those of a lease. One takes its place in room.
-func charges(list []*logv1.Charge, room *acquireAnswer) []*quorleasev1.Charge {
+func charges(list []*logv1.Charge, room *AnswerRoom) []*quorleasev1.Charge {
 	out := room.charges[:min(1, len(list))]
 	if len(list) > 1 {
 		out = make([]*quorleasev1.Charge, len(list))

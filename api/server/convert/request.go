@@ -13,9 +13,14 @@ import (
 // need be no lease id: nobody will name it again. What the request says of its
 // work is checked, and left to be expanded.
 func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, error) {
+	return (&Room{}).Acquire(r, owner)
+}
+
+// Acquire is Acquire in this room, where the operation before it is no more.
+func (all *Room) Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, error) {
 	c := &checker{}
-	all := &acquireOperation{}
 	op := &all.acquire
+	op.Reset()
 	op.Owner, op.Client, op.Class, op.Track = owner, r.GetClient(), r.GetClass(), r.GetTrack()
 	op.Charges = c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0, all)
 	c.problem("client", limitsfile.ClientProblem(r.GetClient()))
@@ -37,9 +42,9 @@ func Acquire(r *quorleasev1.AcquireRequest, owner string) (*logv1.Operation, err
 	return &all.operation, nil
 }
 
-// acquireOperation is the operation of an acquire in one piece of memory, with one
-// charge: an acquire is the commonest thing there is.
-type acquireOperation struct {
+// Room is memory for the operation of an acquire in one piece, with one charge: an
+// acquire is the commonest thing there is.
+type Room struct {
 	operation logv1.Operation
 	kind      logv1.Operation_Acquire
 	acquire   logv1.Acquire
@@ -51,7 +56,7 @@ type acquireOperation struct {
 // the work is described; what it returns is of use only if nothing was wrong. One charge
 // takes its place in room.
 func (c *checker) operationCharges(
-	list []*quorleasev1.Charge, described bool, room *acquireOperation,
+	list []*quorleasev1.Charge, described bool, room *Room,
 ) []*logv1.Charge {
 	if len(list) == 0 && described {
 		return nil
@@ -61,6 +66,7 @@ func (c *checker) operationCharges(
 		return nil
 	}
 	charges := room.charges[:]
+	room.charge.Reset()
 	charges[0] = &room.charge
 	if len(list) > 1 {
 		// One block for all of them.
@@ -132,7 +138,7 @@ func Renew(r *quorleasev1.RenewRequest, owner string) (*logv1.Operation, error) 
 // Peek makes an acquire that is only looked at.
 func Peek(r *quorleasev1.PeekRequest) (*logv1.Acquire, error) {
 	c := &checker{}
-	all := &acquireOperation{}
+	all := &Room{}
 	op := &all.acquire
 	op.LeaseId, op.Client, op.Class = make([]byte, 16), r.GetClient(), r.GetClass()
 	op.Charges = c.operationCharges(r.GetCharges(), len(r.GetAttributes()) > 0, all)

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 
 	protocodec "github.com/quorlease/quorlease/api/codec"
+	"github.com/quorlease/quorlease/api/codec/items"
 	"github.com/quorlease/quorlease/api/limitsfile"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
@@ -43,6 +44,9 @@ func New() *Codec {
 func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 	err := c.decode(data, v)
 	message, ok := v.(proto.Message)
+	if _, ours := v.(*items.Requests); ours {
+		message, ok = &quorleasev1.SessionRequest{}, true
+	}
 	if err == nil || !ok {
 		return err
 	}
@@ -62,7 +66,7 @@ func (c *Codec) Unmarshal(data mem.BufferSlice, v any) error {
 // every text of a message, and else to the decoder.
 func (c *Codec) decode(data mem.BufferSlice, v any) error {
 	switch v.(type) {
-	case *quorleasev1.SessionRequest, *quorleasev1.AcquireRequest, *quorleasev1.SettleRequest,
+	case *items.Requests, *quorleasev1.AcquireRequest, *quorleasev1.SettleRequest,
 		*quorleasev1.ReleaseRequest, *quorleasev1.RenewRequest, *quorleasev1.PeekRequest,
 		*quorleasev1.ReportRequest:
 		return c.Codec.Unmarshal(data, v)

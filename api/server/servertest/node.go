@@ -12,6 +12,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/cluster"
+	"github.com/quorlease/quorlease/cluster/escrow"
 	"github.com/quorlease/quorlease/cluster/events"
 	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
@@ -50,6 +51,8 @@ type Node struct {
 	// submitted counts operations.
 	submitted int
 	last      *logv1.Operation
+	// atOnce is the limit whose acquires Grant answers.
+	atOnce string
 }
 
 // New returns the node of a formed cluster without limits.
@@ -122,6 +125,24 @@ func (n *Node) Panic(text string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.panics = text
+}
+
+// AtOnce makes Grant answer the acquires of a limit; it leaves others to Submit.
+func (n *Node) AtOnce(limit string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.atOnce = limit
+}
+
+// Grant answers what AtOnce named.
+func (n *Node) Grant(p *cluster.Pending, _ *escrow.Room) *logv1.Result {
+	n.mu.Lock()
+	limit := n.atOnce
+	n.mu.Unlock()
+	if charges := p.Operation.GetAcquire().GetCharges(); limit == "" || charges[0].GetLimit() != limit {
+		return nil
+	}
+	return n.Apply(p.Operation)
 }
 
 // Hold keeps operations that come in without an answer until Resume.
