@@ -45,7 +45,7 @@ func (b *budgets) decide(c *call) *call {
 		return c
 	}
 	now := max(n.clock.Estimate(), n.replica.Now())
-	nodes := len(n.world.nodes)
+	nodes := n.serves()
 	if n.world.trap == trap.WholeHeadroom {
 		nodes = 1
 	}
@@ -142,7 +142,7 @@ func (s *storm) act() {
 	if !c.world.busy {
 		return
 	}
-	for _, n := range c.world.nodes {
+	for _, n := range c.world.present {
 		op := &logv1.Acquire{
 			LeaseId: c.nextID("s"), Client: stormName, Charges: rules.Charges(rules.Free, "", "requests", 1),
 		}

@@ -84,7 +84,7 @@ func (c *client) call(op *logv1.Operation, timeout time.Duration, done func(repl
 			first(r)
 		}
 	}
-	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
+	to := c.world.anyNode()
 	c.world.network.Send(c.host, to.host, func() { to.take(message) })
 	c.world.stage.At(c.host, timeout, func() { message.answer(reply{unsure: true}) })
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -63,13 +64,13 @@ func (w *World) heal() {
 	w.stage.Trace("no more faults")
 	w.faulty, w.stalls = false, false
 	w.network.Heal()
-	for _, n := range w.nodes {
+	for _, n := range w.present {
 		w.restart(n)
 	}
 }
 
 func (w *World) restart(n *node) {
-	if n.host.Dead() {
+	if n.host.Dead() && slices.Contains(w.present, n) {
 		w.stats.Restarts++
 		w.stage.Trace("%s starts", n.host.Name)
 		n.host.Start()
@@ -77,11 +78,11 @@ func (w *World) restart(n *node) {
 	}
 }
 
-func (w *World) anyNode() *node { return w.nodes[w.stage.Rand.IntN(len(w.nodes))] }
+func (w *World) anyNode() *node { return w.present[w.stage.Rand.IntN(len(w.present))] }
 
 // leader is a node that leads, or any.
 func (w *World) leader() *node {
-	for _, n := range w.nodes {
+	for _, n := range w.present {
 		if n.host.Runs() && n.member.Role() == quorum.Leader {
 			return n
 		}
@@ -127,9 +128,9 @@ func (w *World) crash() { w.kill(w.victim(), w.stage.Between(200*time.Millisecon
 
 // crashAll ends a majority, or everybody.
 func (w *World) crashAll() {
-	least := len(w.nodes)/2 + 1
-	for _, i := range w.stage.Rand.Perm(len(w.nodes))[:least+w.stage.Rand.IntN(len(w.nodes)-least+1)] {
-		w.kill(w.nodes[i], w.stage.Between(time.Second, 6*time.Second))
+	least := len(w.present)/2 + 1
+	for _, i := range w.stage.Rand.Perm(len(w.present))[:least+w.stage.Rand.IntN(len(w.present)-least+1)] {
+		w.kill(w.present[i], w.stage.Between(time.Second, 6*time.Second))
 	}
 }
 
@@ -175,7 +176,7 @@ func (w *World) sleepClients() {
 
 func (w *World) everybody() []*stage.Host {
 	var all []*stage.Host
-	for _, n := range w.nodes {
+	for _, n := range w.present {
 		all = append(all, n.host)
 	}
 	for _, c := range w.clients {
@@ -201,7 +202,7 @@ func (w *World) cut(from, to []*stage.Host, d time.Duration) {
 func (w *World) isolate() {
 	all := w.everybody()
 	if w.stage.Chance(2) {
-		all = all[:len(w.nodes)]
+		all = all[:len(w.present)]
 	}
 	w.cut([]*stage.Host{w.victim().host}, all, w.stage.Between(500*time.Millisecond, 8*time.Second))
 }
@@ -209,7 +210,7 @@ func (w *World) isolate() {
 // split separates two groups of nodes; clients reach both.
 func (w *World) split() {
 	var one, other []*stage.Host
-	for _, n := range w.nodes {
+	for _, n := range w.present {
 		if w.stage.Chance(2) {
 			one = append(one, n.host)
 		} else {
@@ -223,8 +224,8 @@ func (w *World) split() {
 func (w *World) loseQuorum() {
 	w.stats.Losses++
 	d := w.stage.Between(3*time.Second, 12*time.Second)
-	for i, n := range w.nodes {
-		for _, other := range w.nodes[i+1:] {
+	for i, n := range w.present {
+		for _, other := range w.present[i+1:] {
 			w.cut([]*stage.Host{n.host}, []*stage.Host{other.host}, d)
 		}
 	}

@@ -108,7 +108,8 @@ type flight struct {
 	items   []*door.Item
 	payload []byte
 	stamp   *judge.Stamp
-	entry   *quorum.Entry
+	// note goes with its entry, which a leader that votes alone applies at once.
+	note *note
 }
 
 func (n *node) elapsed() time.Duration {
@@ -129,6 +130,9 @@ func (n *node) start() {
 	n.budgets = newBudgets(n)
 	n.grants = n.newGrants()
 	n.member.Start()
+	if n.world.members != nil {
+		n.world.members.Started(n.id)
+	}
 	n.world.stage.At(n.host, lookEvery, n.look)
 }
 
@@ -232,13 +236,19 @@ func (n *node) wall() int64 {
 		return int64(n.host.Wall())
 	}
 	heard := n.world.heard[:0]
-	for _, other := range n.world.nodes {
-		if other.host.Runs() {
+	latest, _ := n.member.Latest()
+	voters := 0
+	for _, s := range latest.Servers {
+		if !s.Voter {
+			continue
+		}
+		voters++
+		if other := n.world.nodes[s.ID]; other.host.Runs() {
 			heard = append(heard, calendar.Reading{Node: other.host.Name, Wall: int64(other.host.Wall())})
 		}
 	}
 	n.world.heard = heard
-	wall, ok := calendar.Median(heard, len(n.world.nodes))
+	wall, ok := calendar.Median(heard, voters)
 	if !ok {
 		return 0
 	}
@@ -248,9 +258,8 @@ func (n *node) wall() int64 {
 // handOver gives a batch to the log. One that hung while the leadership was lost
 // and won again goes into a later term, where its stamp counts for nothing.
 func (n *node) handOver(f *flight) {
-	entry, ok := n.member.Propose(f.payload, &note{stamp: f.stamp})
-	f.entry = entry
-	if !ok && n.flight == f {
+	f.note = &note{stamp: f.stamp}
+	if _, ok := n.member.Propose(f.payload, f.note); !ok && n.flight == f {
 		n.flight = nil
 		n.fail(f.items, outcome.ErrNotLeader)
 	}
@@ -310,7 +319,7 @@ func (n *node) Apply(index uint64, e *quorum.Entry) {
 	n.budgets.applied(entry)
 	n.grants.Applied(entry, results)
 	n.seen(results)
-	if n.flight == nil || n.flight.entry != e {
+	if n.flight == nil || n.flight.note != e.Note {
 		n.serve()
 		return
 	}

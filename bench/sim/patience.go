@@ -67,7 +67,7 @@ func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) {
 			done(r)
 		}
 	}
-	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
+	to := c.world.anyNode()
 	message := &call{op: rules.Acquire(op), answer: once, from: c.host, maxWait: most}
 	c.world.network.Send(c.host, to.host, func() { to.take(message) })
 	c.world.stage.At(c.host, most+2*time.Second, func() {
@@ -81,7 +81,7 @@ func (c *client) wait(op *logv1.Acquire, most time.Duration, done func(reply)) {
 // leaveEarly asks and goes away, for good.
 func (p *patient) leaveEarly(op *logv1.Acquire) {
 	c := p.client
-	to := c.world.nodes[c.world.stage.Rand.IntN(len(c.world.nodes))]
+	to := c.world.anyNode()
 	message := &call{op: rules.Acquire(op), answer: func(reply) {}, from: c.host, maxWait: waitMost}
 	c.world.network.Send(c.host, to.host, func() { to.take(message) })
 	c.world.stage.At(c.host, c.world.stage.Between(5*time.Millisecond, 600*time.Millisecond), func() {

@@ -96,6 +96,9 @@ func (n *node) granted(c *call) []*call {
 	n.before = nil
 	if answer != nil {
 		n.world.stats.Escrowed++
+		if n.world.members != nil && n.world.members.Learns(n.id) {
+			n.world.stats.Learners++
+		}
 		n.world.stage.Trace("%s grants %v by itself", n.host.Name, c.op)
 		n.reply(c, reply{result: answer, until: math.MaxInt64})
 		return calls

@@ -79,6 +79,8 @@ func checkBusy(t *testing.T, outcomes []*sim.Outcome) {
 		"sessions that came back": all.Resumed, "signals of providers": all.Signals, "denials by a pause": all.Paused,
 		"grants from escrow": all.Escrowed, "escrow given": all.Lent, "escrow given back": all.Returned,
 		"leases paid with escrow": all.Paid, "acquires behind a return": all.Vacated,
+		"changes of members": all.Changes, "leaderships handed over": all.HandedOver, "disks lost": all.Wiped,
+		"grants from escrow by learners": all.Learners,
 	} {
 		if count < len(outcomes)/4 {
 			t.Errorf("%d %s in %d runs", count, what, len(outcomes))
@@ -136,6 +138,7 @@ func TestTraps(t *testing.T) {
 		"A13_a_holder_goes_on_without_a_session":  trap.HeldTooLong,
 		"A13_a_session_is_ended_by_its_id":        trap.EndedByID,
 		"A20_a_report_is_forgotten":               trap.LostReport,
+		"R37_a_lost_disk_under_the_same_id":       trap.SameAgain,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +151,7 @@ func TestTraps(t *testing.T) {
 // search through the seeds begins there.
 var caughtBy = map[trap.Kind]uint64{
 	trap.ForgottenWhenSent: 138, trap.Laundering: 19, trap.LostReport: 18, trap.HeldTooLong: 10, trap.HolderSleeps: 7,
-	trap.BeforeBarrier: 4,
+	trap.BeforeBarrier: 4, trap.SameAgain: 9,
 }
 
 // catch runs seeds until one catches the trap, by the rule that it breaks.

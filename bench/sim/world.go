@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/holder"
 	"github.com/quorlease/quorlease/bench/sim/judge"
+	"github.com/quorlease/quorlease/bench/sim/member"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/rules"
 	"github.com/quorlease/quorlease/bench/sim/stage"
@@ -30,7 +31,10 @@ type World struct {
 	stage   *stage.Stage
 	network *stage.Network
 	group   *quorum.Group
-	nodes   []*node
+	// nodes are all that ever are, present those that run, or will again.
+	nodes, present []*node
+	// members has them come and go, in some worlds.
+	members *member.Cluster
 	clients []*client
 	// recycler hoards, in some worlds.
 	recycler *recycler
@@ -69,17 +73,9 @@ func newWorld(seed uint64, kind trap.Kind) *World {
 	w.cutter = witness.NewCutter(w.witness, w.stage, kind)
 	w.group = &quorum.Group{
 		Stage: w.stage, Network: w.network, SnapshotEvery: uint64(w.stage.Amount(20, 120)),
-		Broken: func(what string) { w.judge.Complain("model", "%s", what) },
+		Broken: func(what string) { w.judge.Complain("log", "%s", what) },
 	}
-	for i := range 3 + 2*w.stage.Rand.IntN(2) {
-		clocks := w.clocks()
-		if i == 0 && (w.stage.Chance(3) || kind == trap.OwnWall) {
-			clocks.Skew = 365 * 24 * time.Hour
-		}
-		n := &node{world: w, id: i, host: w.stage.NewHost(fmt.Sprint("n", i), clocks)}
-		n.member = w.group.Join(n.host, n)
-		w.nodes = append(w.nodes, n)
-	}
+	w.addNodes(seed)
 	var names []string
 	for i := range rules.Clients {
 		name := fmt.Sprint("c", i)
@@ -95,7 +91,7 @@ func newWorld(seed uint64, kind trap.Kind) *World {
 	if w.stage.Chance(2) || kind.Stormy() {
 		c := &client{world: w, name: stormName, host: w.stage.NewHost(stormName, w.clocks())}
 		w.storm = &storm{client: c}
-		w.judge.Budget(rules.BudgetWindow, headroom, len(w.nodes))
+		w.addBudget()
 	}
 	w.addOthers()
 	w.addPool(seed)
@@ -110,6 +106,18 @@ func newWorld(seed uint64, kind trap.Kind) *World {
 	}
 	w.judge.Fallback(w.limit(rules.Share), names, rules.SharePPM)
 	return w
+}
+
+// addNode brings in a node, which may be the one whose clock is a year ahead.
+func (w *World) addNode(name string, ahead bool) *node {
+	clocks := w.clocks()
+	if ahead && (w.stage.Chance(3) || w.trap == trap.OwnWall) {
+		clocks.Skew = 365 * 24 * time.Hour
+	}
+	n := &node{world: w, id: len(w.nodes), host: w.stage.NewHost(name, clocks)}
+	n.member = w.group.Join(n.host, n)
+	w.nodes = append(w.nodes, n)
+	return n
 }
 
 // addOthers brings in what only some worlds have.
@@ -147,8 +155,11 @@ func (w *World) clocks() stage.Clocks {
 
 // begin starts everything and configures the limits.
 func (w *World) begin() {
-	for _, n := range w.nodes {
+	for _, n := range w.present {
 		n.start()
+	}
+	if w.members != nil {
+		w.members.Begin()
 	}
 	for _, c := range w.clients {
 		c.start()

@@ -30,11 +30,11 @@ type budget struct {
 type decided struct{ real, stamp time.Duration }
 
 // Budget watches over a retry budget: its window, what the rule lets through of
-// retries alone, and how many nodes there are.
-func (j *Judge) Budget(window time.Duration, headroom, nodes int) {
+// retries alone, and how many nodes there are, at least and at most.
+func (j *Judge) Budget(window time.Duration, headroom, least, most int) {
 	j.budget.window, j.budget.least = window, headroom-1
-	j.budget.part = (headroom + nodes - 1) / nodes
-	j.budget.most = headroom + nodes*j.budget.part
+	j.budget.part = (headroom + least - 1) / least
+	j.budget.most = headroom + most*j.budget.part
 }
 
 // AdmittedRetry takes a request that a node let through; stamp is the authority time

@@ -139,7 +139,8 @@ func (e *escrows) ask(c *Committed, op *logv1.AskEscrow, result *logv1.EscrowRes
 		if most := d.GetAmount() * (e.limit.GetEscrow() / units); sum > most {
 			e.judge.Complain("escrow", "%d tokens of %v are outstanding, at most %d may be", sum, at, most)
 		}
-		if most := max(1, e.largest/64, 3*e.demand[from]); op.GetAmount() > most {
+		// For three seconds, with two deviations.
+		if most := max(1, e.largest/64, 7*e.demand[from]); op.GetAmount() > most {
 			e.judge.Complain("escrow", "%v asks for %d of %v: what it has granted explains %d", op.GetId(),
 				op.GetAmount(), at, most)
 		}

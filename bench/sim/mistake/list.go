@@ -19,7 +19,7 @@ func waits(file, text, with string) overlay.Edit {
 // All are the mistakes.
 func All() []Mistake {
 	return slices.Concat(changing(), owing(), guaranteeing(), waitingRoom(), slots(), pauses(), counting(), timing(),
-		lending(), carrying())
+		lending(), carrying(), members())
 }
 
 // changing is about limits that change.

@@ -67,8 +67,7 @@ func (m *Member) Certain() (*Configuration, uint64) { return m.certain.Configura
 // index and has committed, and something of its own term has. As with any entry, that it
 // is appended does not mean that it will commit.
 func (m *Member) Change(after uint64, next *Configuration) (index uint64, ok bool) {
-	stable := m.latest.index <= m.commit || m.group.Reckless
-	if m.role != Leader || !stable || m.latest.index != after {
+	if m.role != Leader || m.latest.index > m.commit || m.latest.index != after {
 		return 0, false
 	}
 	index = m.last() + 1

@@ -68,13 +68,13 @@ type Group struct {
 	SnapshotEvery uint64
 	// Broken is told when the log itself went wrong: the model is at fault then.
 	Broken func(what string)
-	// Elections and Installs count leaders and installed snapshots.
+	// Elections and Installs count leaders and installed snapshots, Won is when somebody was
+	// elected last.
 	Elections, Installs int
+	Won                 time.Duration
 	// Founders are how many members begin as voters, the first of them. 0: all are, for
 	// good.
 	Founders int
-	// Reckless (a mistake): a change does not wait for the one before.
-	Reckless bool
 	// Changed is told of each configuration that has committed, once, in their order.
 	Changed func(index uint64, c *Configuration)
 
@@ -89,8 +89,16 @@ type Group struct {
 func (g *Group) Join(host *stage.Host, machine Machine) *Member {
 	m := &Member{group: g, id: len(g.Members), host: host, machine: machine, vote: nobody}
 	m.snapshot.configured.Configuration = &Configuration{}
+	m.latest, m.certain = m.snapshot.configured, m.snapshot.configured
 	g.Members = append(g.Members, m)
 	return m
+}
+
+// Wipe loses what was on the disk (a mistake: who comes back with nothing under the same id
+// may vote twice, and has forgotten what it said that it has).
+func (m *Member) Wipe() {
+	*m = Member{group: m.group, id: m.id, host: m.host, machine: m.machine, vote: nobody, wiped: true}
+	m.snapshot.configured.Configuration = &Configuration{}
 }
 
 // found writes down with whom a founder begins.
@@ -131,6 +139,8 @@ type Member struct {
 	first, firstTerm uint64
 	log              []*Entry
 	snapshot         saved
+	// wiped: nothing is, though it was.
+	wiped bool
 
 	// In memory.
 	role            Role
@@ -152,7 +162,7 @@ type Member struct {
 // Start begins a process with what is on the disk.
 func (m *Member) Start() {
 	n := len(m.group.Members)
-	if m.term == 0 {
+	if m.term == 0 && !m.wiped {
 		m.found()
 	}
 	m.reconsider()
@@ -202,7 +212,8 @@ func (m *Member) Campaign() {
 func (m *Member) tick() {
 	m.group.Stage.At(m.host, beat, m.tick)
 	switch {
-	case m.role == Follower && m.host.Boot() >= m.deadline && m.latest.Votes(m.id):
+	case m.role == Follower && m.host.Boot() >= m.deadline:
+		m.leader = nobody
 		m.elect()
 	case m.role != Follower && m.alone():
 		m.follow(m.term, nobody)
@@ -295,6 +306,7 @@ func (m *Member) count() {
 func (m *Member) win() {
 	m.role, m.leader, m.stands = Elected, m.id, false
 	m.group.Elections++
+	m.group.Won = m.group.Stage.Real()
 	m.group.elected(m)
 	for i := range m.next {
 		m.next[i], m.match[i], m.heard[i] = m.last()+1, 0, m.host.Boot()

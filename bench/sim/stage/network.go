@@ -56,6 +56,9 @@ func (n *Network) Heal() {
 	n.Slow, n.Lose, n.Repeat = 0, 0, 0
 }
 
+// Separated says whether nothing gets from one host to the other now.
+func (n *Network) Separated(a, b *Host) bool { return n.separated(a, b) }
+
 func (n *Network) separated(a, b *Host) bool {
 	if len(n.cuts) == 0 || a == b {
 		return false

@@ -15,6 +15,7 @@ type Stats struct {
 	Suspensions, Cuts, Losses, Stalled, Stale, Incidents, Local int
 	Waited, Slots, HungUp, Resumed, Signals, Paused             int
 	Escrowed, Vacated, Lent, Returned, Paid                     int
+	Changes, HandedOver, Wiped, Learners                        int
 }
 
 // Add adds what happened in another run.

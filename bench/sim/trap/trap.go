@@ -75,6 +75,8 @@ const (
 	HeldTooLong Kind = "held-too-long"
 	// EndedByID: a node ends a session, and not one connection of it.
 	EndedByID Kind = "ended-by-id"
+	// SameAgain: a node that lost its disk comes back under the same id.
+	SameAgain Kind = "same-again"
 	// LostReport: a client takes a report for booked that nobody has answered.
 	LostReport Kind = "lost-report"
 )
@@ -114,6 +116,7 @@ func All() []Seeded {
 		{HeldTooLong, "slots"},
 		{EndedByID, "slots"},
 		{LostReport, "reports"},
+		{SameAgain, "log"},
 	}
 }
 
