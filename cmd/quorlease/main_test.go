@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -33,6 +35,12 @@ func (w withoutLeaks) Run() int {
 		return 1
 	}
 	defer remove()
+	// The scripts wait for most of their time: as many at once as there are processors
+	// leave those idle. What the command line of the test says counts all the same.
+	if err := flag.Set("test.parallel", strconv.Itoa(max(4, runtime.GOMAXPROCS(0)))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
 	code := w.m.Run()
 	if code != 0 {
 		return code
