@@ -12,7 +12,7 @@ PROTOC_GEN_GO := $(TOOLS)/gen-v1.36.12/protoc-gen-go
 PROTOC_GEN_GO_GRPC := $(TOOLS)/gen-grpc-v1.6.2/protoc-gen-go-grpc
 PROTOC_GEN_GO_VTPROTO := $(TOOLS)/gen-vtproto-v0.6.1-0.20240319094008-0393e58bdf10/protoc-gen-go-vtproto
 
-# Programs of others that bench compare measures.
+# Programs of others that bench measures beside.
 PEERS := $(TOOLS)/peers
 
 MODULE := github.com/quorlease/quorlease
@@ -57,16 +57,11 @@ e2e: ## The command line against real processes, fresh
 faults: ## Three real nodes, killed, frozen and restarted under load
 	go test -count=1 -timeout 15m -v ./bench
 
-bench: ## The figures of this machine beside a bare gRPC echo; fails where a bound is missed
-	go run ./bench/figures bounds
+bench: build peers ## Every figure with its bound: one table, page and JSON in .tools; fails where one is missed (ONLY=compare,scale; redis-server; root for shares)
+	./quorlease bench all --peers $(PEERS) --require redis-memory,redis-always,ratelimit $(if $(ONLY),--only $(ONLY)) \
+	  --html $(TOOLS)/bench.html --json $(TOOLS)/bench.json $(if $(MARKDOWN),--markdown $(MARKDOWN))
 
-compare: build peers ## Beside Redis, ratelimit, Gubernator and etcd, page in .tools; fails where a bound is missed (needs redis-server)
-	./quorlease bench compare --peers $(PEERS) --require redis-memory,redis-always,ratelimit --html $(TOOLS)/compare.html
-
-scale: build ## What nodes add, and what keys, callers and snapshots cost, page in .tools; fails where a bound is missed (root for shares)
-	./quorlease bench scale --html $(TOOLS)/scale.html
-
-peers: $(PEERS)/ratelimit $(PEERS)/gubernator ## The programs of others that Go builds, for compare
+peers: $(PEERS)/ratelimit $(PEERS)/gubernator ## The programs of others that Go builds, for bench
 
 failover: ## What 20 leader kills and 3 restarts of everything cost, and that nothing was lost
 	go run ./bench/figures failover
@@ -156,4 +151,4 @@ help: ## This list
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} \
 	  /^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' Makefile
 
-.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak grow bench compare scale peers failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help
+.PHONY: build gen fmt test unit race fuzz determinism e2e faults soak grow bench peers failover middle powercut sim sim-long mission mission-table lint lint-proto verify ci clean help

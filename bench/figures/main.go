@@ -1,13 +1,13 @@
-// Command figures measures what three real node processes do on this machine: the
-// figures with their bounds, beside a bare gRPC echo in interleaved rounds; the gap
-// that a killed leader leaves; whether anything acknowledged was lost; and what holds
-// when a leader dies in the middle of everything, and while members come and go.
+// Command figures measures what three real node processes do on this machine when
+// something is done to them: the gap that a killed leader leaves; whether anything
+// acknowledged was lost; and what holds when a leader dies in the middle of everything,
+// and while members come and go. What has a bound and is nothing of that, `quorlease
+// bench all` measures.
 //
-//	go run ./bench/figures bounds|failover|restart|middle|powercut|grow [-rounds N] [-length D] [-seed N]
+//	go run ./bench/figures failover|restart|middle|powercut|grow [-rounds N] [-length D] [-seed N]
 //
-// It sends traffic to loopback only and ends by itself. Exit code 1 means that a
-// bound was missed, or that something acknowledged was lost, granted twice, or
-// differed between nodes.
+// It sends traffic to loopback only and ends by itself. Exit code 1 means that something
+// acknowledged was lost, granted twice, or differed between nodes.
 package main
 
 import (
@@ -56,16 +56,16 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags := flag.NewFlagSet("figures", flag.ContinueOnError)
 	flags.SetOutput(log)
 	flags.IntVar(&o.rounds, "rounds", 0,
-		"rounds of the figures (default 5), leader kills (20, middle 50), restarts (3), power cuts (10) or growing (20)")
+		"leader kills (default 20, middle 50), restarts (3), power cuts (10) or rounds of growing (20)")
 	flags.DurationVar(&o.length, "length", 3*time.Second, "length of one round")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the moments of the kills of middle and grow follow from")
 	flags.BoolVar(&o.verbose, "v", false, "show what the nodes log")
 	measures := map[string]func(context.Context, place, options, io.Writer) error{
-		"bounds": bounds, "failover": withNodes(failover), "restart": withNodes(restart),
+		"failover": withNodes(failover), "restart": withNodes(restart),
 		"middle": withNodes(amid), "powercut": withoutPower, "grow": grown, "disturb": disturbed,
 	}
 	if len(args) == 0 || measures[args[0]] == nil {
-		return fmt.Errorf("want one of bounds, failover, restart, middle, powercut, grow; got %q", args)
+		return fmt.Errorf("want one of failover, restart, middle, powercut, grow; got %q", args)
 	}
 	if err := flags.Parse(args[1:]); err != nil {
 		return err

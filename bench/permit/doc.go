@@ -1,5 +1,3 @@
 // Package permit measures local decisions: permits from a held block of tokens
 // beside golang.org/x/time/rate, and what a client answers while nobody else does.
-//
-// It has benchmarks only; `make bench` runs them in rounds, both sides in each.
 package permit

@@ -22,11 +22,13 @@ const (
 	Keys Part = "keys"
 	// Callers: three nodes, as many callers as it says.
 	Callers Part = "callers"
+	// Entries: three nodes that grant steadily, and what that writes to the log.
+	Entries Part = "entries"
 	// Snapshots: three nodes that take snapshots of a state of as many buckets.
 	Snapshots Part = "snapshots"
 )
 
-var parts = []Part{Nodes, Keys, Callers, Snapshots}
+var parts = []Part{Nodes, Keys, Callers, Entries, Snapshots}
 
 // Config says what to run. Each problem that Validate finds names the field as the
 // command line calls it.
@@ -47,6 +49,8 @@ type Config struct {
 	// Share of a processor that each node of the first part has, in hundredths of a
 	// percent.
 	Share int64
+	// Steady is how many grants a second are asked for where entries are counted.
+	Steady float64
 	// Timeout is the longest that one call may take.
 	Timeout time.Duration
 	Seed    uint64
@@ -67,7 +71,7 @@ func Default() Config {
 		Mount: share.Mount, Parts: slices.Clone(parts),
 		Nodes: []int{1, 3, 5, 7}, Keys: []int{1, 1000, 100_000, 1_000_000}, Callers: []int{1, 16, 128, 1024, 4096},
 		Buckets: []int{1000, 100_000, 1_000_000},
-		Share:   share.Whole / 10, Timeout: 5 * time.Second, Seed: 1,
+		Share:   share.Whole / 10, Steady: 100_000, Timeout: 5 * time.Second, Seed: 1,
 		Rounds: 3, Warmup: time.Second, Length: 2 * time.Second,
 	}
 }
@@ -76,7 +80,7 @@ func Default() Config {
 // take long whatever is asked of them are left out.
 func (c *Config) Quick() {
 	c.Hasty, c.Rounds, c.Warmup, c.Length = true, 1, 50*time.Millisecond, 200*time.Millisecond
-	c.Parts = []Part{Nodes, Keys, Callers}
+	c.Parts, c.Steady = []Part{Nodes, Keys, Callers, Entries}, 1000
 	c.Nodes, c.Keys, c.Callers = []int{1, 3}, []int{1, 1000}, []int{1, 16}
 }
 
@@ -91,6 +95,7 @@ const (
 	lengthLeast  = 100 * time.Millisecond
 	lengthMost   = time.Minute
 	shareLeast   = share.Whole / 100
+	steadyMost   = 1_000_000
 )
 
 // What the parts have in common with nobody.
@@ -105,6 +110,8 @@ const (
 	// keysCallers are many, because first touches are entries, and an entry is the
 	// cheaper the more wait for it.
 	keysCallers = 1024
+	// steadyCallers ask at their times.
+	steadyCallers = 1024
 	// snapshotCallers ask while snapshots are taken.
 	snapshotCallers = 128
 )
@@ -152,11 +159,31 @@ func (c *Config) Validate() error {
 	if c.Share < shareLeast || c.Share > share.Whole {
 		errs = append(errs, fmt.Errorf("--share %g%% is outside 1%% to 100%%", float64(c.Share)/shareLeast))
 	}
+	// Whatever is no number is outside, too.
+	if !(c.Steady >= 1 && c.Steady <= steadyMost) {
+		errs = append(errs, fmt.Errorf("--steady %g is outside 1 to %d", c.Steady, steadyMost))
+	}
 	within("rounds", int64(c.Rounds), 1, roundsMost)
 	lasting("warmup", c.Warmup, 0)
 	lasting("length", c.Length, lengthLeast)
 	lasting("timeout", c.Timeout, time.Millisecond)
 	return errors.Join(errs...)
+}
+
+// Takes is about how long a run takes.
+func (c *Config) Takes() time.Duration {
+	each := c.Warmup + c.Length
+	takes := map[Part]time.Duration{
+		Nodes: time.Duration(c.Rounds*len(c.Nodes)) * (each + 8*time.Second),
+		Keys:  time.Duration(c.Rounds*len(c.Keys)) * (each + 6*time.Second), Snapshots: time.Minute,
+		Callers: time.Duration(c.Rounds*len(c.Callers))*each + 5*time.Second,
+		Entries: time.Duration(c.Rounds) * (each + 6*time.Second),
+	}
+	var sum time.Duration
+	for _, part := range c.Parts {
+		sum += takes[part]
+	}
+	return sum
 }
 
 func (c *Config) runs(part Part) bool { return slices.Contains(c.Parts, part) }

@@ -89,13 +89,23 @@ type loaded struct {
 	entries float64
 }
 
+// asking is how callers ask.
+type asking struct {
+	callers int
+	// rate is that of an open loop; 0: each asks again at once.
+	rate   float64
+	warmup time.Duration
+	seed   uint64
+}
+
 // load lets callers ask.
-func (f *field) load(ctx context.Context, c *Config, callers int, warmup time.Duration, seed uint64) (*loaded, error) {
+func (f *field) load(ctx context.Context, c *Config, a asking) (*loaded, error) {
 	watch := newGaps(c.Length)
 	f.own, f.each = nil, nil
 	m, err := load.Run(ctx, &load.Config{
-		Callers: callers, Keys: f.keys, Distribution: stat.Uniform, Arrivals: stat.Poisson, Timeout: c.Timeout,
-		Seed: c.Seed + seed, Warmup: warmup, Length: c.Length, Reason: link.Reason, Began: watch.began,
+		Callers: a.callers, Rate: a.rate, Keys: f.keys, Distribution: stat.Uniform, Arrivals: stat.Poisson,
+		Timeout: c.Timeout, Seed: c.Seed + a.seed, Warmup: a.warmup, Length: c.Length, Reason: link.Reason,
+		Began: watch.began,
 		Grant: func(key int, sent, ended time.Time) {
 			f.tally.Grant(key, sent, ended)
 			watch.grant(ended)

@@ -32,13 +32,14 @@ func Run(ctx context.Context, c Config) (*page.Result, error) {
 	}
 	r := &run{config: &c, result: &page.Result{
 		Version: c.Version, Settings: c.settings(),
-		Nodes: []page.Point{}, Keys: []page.Point{}, Callers: []page.Point{}, Snapshots: []page.Snapshot{},
-		Checks: []report.Check{},
+		Nodes: []page.Point{}, Keys: []page.Point{}, Callers: []page.Point{}, Entries: []page.Point{},
+		Snapshots: []page.Snapshot{},
+		Checks:    []report.Check{},
 	}}
 	for _, one := range []struct {
 		part    Part
 		measure func(context.Context) error
-	}{{Nodes, r.nodes}, {Keys, r.keys}, {Callers, r.callers}, {Snapshots, r.snapshots}} {
+	}{{Nodes, r.nodes}, {Keys, r.keys}, {Callers, r.callers}, {Entries, r.entries}, {Snapshots, r.snapshots}} {
 		if !c.runs(one.part) {
 			continue
 		}
@@ -100,6 +101,8 @@ type turn struct {
 	// shares are nil where nodes have the whole machine.
 	shares *share.Groups
 	warmup time.Duration
+	// rate is that of an open loop; 0: callers ask again at once.
+	rate float64
 }
 
 // alone measures a point with a cluster of its own.
@@ -123,7 +126,7 @@ func (r *run) alone(ctx context.Context, p *page.Point, n int, t turn) (err erro
 	if err := c.bound(r.config.Share); err != nil {
 		return err
 	}
-	l, err := f.load(ctx, r.config, p.Callers, t.warmup, uint64(n))
+	l, err := f.load(ctx, r.config, asking{p.Callers, t.rate, t.warmup, uint64(n)})
 	if err != nil {
 		return err
 	}
@@ -166,7 +169,7 @@ func (r *run) nodes(ctx context.Context) error {
 		})
 	}
 	return r.rounds(r.result.Nodes, func(p *page.Point, n int) error {
-		return r.alone(ctx, p, n, turn{"node", shares, r.config.Warmup})
+		return r.alone(ctx, p, n, turn{what: "node", shares: shares, warmup: r.config.Warmup})
 	})
 }
 
@@ -202,7 +205,7 @@ func (r *run) callers(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
 	err = r.rounds(r.result.Callers, func(p *page.Point, n int) error {
-		l, err := f.load(ctx, r.config, p.Callers, r.config.Warmup, uint64(n))
+		l, err := f.load(ctx, r.config, asking{p.Callers, 0, r.config.Warmup, uint64(n)})
 		if err == nil {
 			r.take(p, n, counted(p.At, "caller"), l, f.tally.Touched())
 		}
@@ -212,6 +215,17 @@ func (r *run) callers(ctx context.Context) (err error) {
 		return err
 	}
 	return r.note(f.check(ctx, "callers"))
+}
+
+// entries counts the log entries of grants at a steady rate.
+func (r *run) entries(ctx context.Context) error {
+	r.result.Settings.Steady = r.config.Steady
+	r.result.Entries = append(r.result.Entries, page.Point{
+		At: fewKeys, Voters: votersMost, Callers: steadyCallers, Keys: fewKeys,
+	})
+	return r.rounds(r.result.Entries, func(p *page.Point, n int) error {
+		return r.alone(ctx, p, n, turn{what: "bucket", warmup: r.config.Warmup, rate: r.config.Steady})
+	})
 }
 
 func counted(n int64, what string) string {

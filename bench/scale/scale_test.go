@@ -31,19 +31,23 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for want, change := range map[string]func(*Config){
-		`--parts "disks" is none of nodes, keys, callers, snapshots`: func(c *Config) { c.Parts = []Part{"disks"} },
-		`--parts is empty: some of nodes, keys, callers, snapshots`:  func(c *Config) { c.Parts = nil },
-		`--nodes 10 is outside 1 to 9`:                               func(c *Config) { c.Nodes = []int{1, 10} },
-		`--nodes has 0 numbers, 1 to 20`:                             func(c *Config) { c.Nodes = nil },
-		`--keys 1000001 is outside 1 to 1000000`:                     func(c *Config) { c.Keys = []int{1_000_001} },
-		`--keys has a number twice`:                                  func(c *Config) { c.Keys = []int{5, 1, 5} },
-		`--callers 0 is outside 1 to 10000`:                          func(c *Config) { c.Callers = []int{0} },
-		`--buckets 999 is outside 1000 to 1000000`:                   func(c *Config) { c.Buckets = []int{999} },
-		`--share 0.5% is outside 1% to 100%`:                         func(c *Config) { c.Share = 50 },
-		`--rounds 0 is outside 1 to 100`:                             func(c *Config) { c.Rounds = 0 },
-		`--length 10ms is outside 100ms to 1m0s`:                     func(c *Config) { c.Length = 10 * time.Millisecond },
-		`--warmup -1s is outside 0s to 1m0s`:                         func(c *Config) { c.Warmup = -time.Second },
-		`--timeout 0s is outside 1ms to 1m0s`:                        func(c *Config) { c.Timeout = 0 },
+		`--parts "disks" is none of nodes, keys, callers, entries, snapshots`: func(c *Config) {
+			c.Parts = []Part{"disks"}
+		},
+		`--parts is empty: some of nodes, keys, callers, entries, snapshots`: func(c *Config) {
+			c.Parts = nil
+		},
+		`--nodes 10 is outside 1 to 9`:             func(c *Config) { c.Nodes = []int{1, 10} },
+		`--nodes has 0 numbers, 1 to 20`:           func(c *Config) { c.Nodes = nil },
+		`--keys 1000001 is outside 1 to 1000000`:   func(c *Config) { c.Keys = []int{1_000_001} },
+		`--keys has a number twice`:                func(c *Config) { c.Keys = []int{5, 1, 5} },
+		`--callers 0 is outside 1 to 10000`:        func(c *Config) { c.Callers = []int{0} },
+		`--buckets 999 is outside 1000 to 1000000`: func(c *Config) { c.Buckets = []int{999} },
+		`--share 0.5% is outside 1% to 100%`:       func(c *Config) { c.Share = 50 },
+		`--rounds 0 is outside 1 to 100`:           func(c *Config) { c.Rounds = 0 },
+		`--length 10ms is outside 100ms to 1m0s`:   func(c *Config) { c.Length = 10 * time.Millisecond },
+		`--warmup -1s is outside 0s to 1m0s`:       func(c *Config) { c.Warmup = -time.Second },
+		`--timeout 0s is outside 1ms to 1m0s`:      func(c *Config) { c.Timeout = 0 },
 	} {
 		c := Default()
 		change(&c)

@@ -88,7 +88,7 @@ func (r *run) during(ctx context.Context, c *cluster, f *field, size int) (*page
 	var bytes int64
 	// A snapshot that was taken is also to be written meanwhile.
 	for began, done := time.Now(), false; !done && time.Since(began) < snapshotWait; {
-		l, err := f.load(ctx, r.config, snapshotCallers, 0, uint64(length))
+		l, err := f.load(ctx, r.config, asking{callers: snapshotCallers, seed: uint64(length)})
 		if err != nil {
 			return nil, err
 		}

@@ -14,22 +14,30 @@ const (
 	ends   = "<!-- quorlease bench all: ends -->"
 )
 
-// Into is a document with the tables between the two lines that it has for them, or the
-// tables with these lines where it has none.
+// errNoPlace: the tables would replace what is there.
+var errNoPlace = fmt.Errorf("there is text, and no two lines for the tables: %s and %s", begins, ends)
+
+// Fits says whether a document is empty or has the two lines.
+func Fits(document string) error {
+	_, rest, found := strings.Cut(document, begins)
+	if document != "" && (!found || !strings.Contains(rest, ends)) {
+		return errNoPlace
+	}
+	return nil
+}
+
+// Into is a document, which Fits, with the tables between its two lines; of an empty one
+// the tables with these lines.
 func (s *Sheet) Into(document string) string {
 	var tables strings.Builder
 	// A Builder takes everything.
 	_ = s.Markdown(&tables)
-	between := begins + "\n\n" + tables.String() + "\n" + ends
-	before, rest, found := strings.Cut(document, begins)
-	if !found {
-		return between + "\n"
-	}
+	before, rest, _ := strings.Cut(document, begins)
 	_, after, found := strings.Cut(rest, ends)
 	if !found {
-		return between + "\n"
+		after = "\n"
 	}
-	return before + between + after
+	return before + begins + "\n\n" + tables.String() + "\n" + ends + after
 }
 
 // Markdown writes every figure that has a bound as a row of one table, and what a

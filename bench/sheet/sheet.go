@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/quorlease/quorlease/bench/bound"
 	"github.com/quorlease/quorlease/bench/plot"
@@ -70,19 +72,27 @@ func (s *Section) Missed() (lines []string) {
 // kept is what became of the guarantees, in a line; empty where none was looked at.
 func (s *Section) kept() string {
 	broken := 0
+	var names []string
 	for _, c := range s.Checks {
 		if !c.OK {
 			broken++
 		}
+		if !slices.Contains(names, c.Guarantee) {
+			names = append(names, c.Guarantee)
+		}
 	}
-	switch {
-	case len(s.Checks) == 0:
+	if len(names) == 0 {
 		return ""
-	case broken > 0:
-		return fmt.Sprintf("%d of %d checks of G1 and G2 FAILED", broken, len(s.Checks))
-	default:
-		return fmt.Sprintf("G1 and G2 held in all of %d checks, over whole histories", len(s.Checks))
 	}
+	slices.Sort(names)
+	all := names[0]
+	if last := len(names) - 1; last > 0 {
+		all = strings.Join(names[:last], ", ") + " and " + names[last]
+	}
+	if broken > 0 {
+		return fmt.Sprintf("%d of %d checks of %s FAILED", broken, len(s.Checks), all)
+	}
+	return fmt.Sprintf("%s held in all of %d checks, over whole histories", all, len(s.Checks))
 }
 
 // Missed is that of all sections.

@@ -87,7 +87,8 @@ func (s *Sheet) figures(out *strings.Builder) {
 			begun = true
 		}
 		if len(s.Sections) > 1 {
-			fmt.Fprintf(table, "%s\n", section.Section)
+			// With as many cells as the others, so that all columns are one below the other.
+			fmt.Fprintf(table, "%s%s\n", section.Section, strings.Repeat("\t", len(heads)-1))
 		}
 		for n := range section.Bounds {
 			fmt.Fprintf(table, "  %s\n", strings.Join(figure(&section.Bounds[n]), "\t"))

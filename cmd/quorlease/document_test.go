@@ -37,7 +37,7 @@ func TestDocuments(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
 		"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md", "docs/operating/top.md",
-		"docs/operating/scaling.md",
+		"docs/operating/scaling.md", "docs/operating/comparing.md", "docs/operating/how-it-scales.md",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

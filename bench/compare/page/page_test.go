@@ -46,7 +46,8 @@ func sample() *Result {
 		Version: "v1.2.3",
 		Settings: Settings{
 			Place:   sheet.Place{Date: "2026-11-30", Machine: "A processor", Processors: 2, Platform: "linux/amd64"},
-			Callers: 128, Keys: 100, Required: []string{"ratelimit"}, Distribution: "uniform", PacedRate: 10_000, Rounds: 2, WarmupMS: 500, LengthMS: 2000,
+			Callers: 128, Keys: 100, Required: []string{"ratelimit"}, Distribution: "uniform",
+			PacedRate: 10_000, Rounds: 2, WarmupMS: 500, LengthMS: 2000,
 		},
 		Sides: []Side{
 			side("echo-unary", "bare gRPC echo, unary", "echo", Unary,
@@ -247,7 +248,8 @@ func TestMissed(t *testing.T) {
 	r.Trials[0].Over, r.Trials[0].Failed = 0, "nobody answered"
 	r.Trials[1].Failed = "nobody answered"
 	r.Sum()
-	if got := r.Missed(); len(got) != 4 || !strings.HasSuffix(got[3], "not measured: nobody answered, and it is required") {
+	got := r.Missed()
+	if len(got) != 4 || !strings.HasSuffix(got[3], "not measured: nobody answered, and it is required") {
 		t.Errorf("a trial that failed: %q", got)
 	}
 }

@@ -207,7 +207,9 @@ func (r *Result) brief() *sheet.Table {
 	}
 	t := &sheet.Table{
 		Title: r.heading() + "; beside " + r.versions() + ":",
-		Heads: []string{"a decision", "per second", "p50 ms", "p99 ms", "servers' processor time", "over-admitted after kill -9"},
+		Heads: []string{
+			"a decision", "per second", "p50 ms", "p99 ms", "servers' processor time", "over-admitted after kill -9",
+		},
 	}
 	for i := range r.Sides {
 		side := &r.Sides[i]

@@ -20,6 +20,9 @@ const (
 	thousand, million      = 1000, 1_000_000
 	millionLeast, millionA = 0.4, 0.7
 	pauseMost              = 10.0
+	entriesMost            = 500.0
+	// steadyLeast is the part of the rate that is asked for that has to be granted.
+	steadyLeast = 0.95
 )
 
 // judge works out every figure.
@@ -30,6 +33,7 @@ func (r *Result) judge() []bound.Bound {
 	}
 	r.judgeNodes(add)
 	r.judgeKeys(add)
+	r.judgeEntries(add)
 	r.judgeSnapshots(add)
 	return bounds
 }
@@ -92,6 +96,24 @@ func (r *Result) judgeKeys(add adding) {
 			Bound: fmt.Sprintf("keys-%d-gap", p.At), Unit: "ms", Most: new(pauseMost),
 			Name: fmt.Sprintf("%s keys: longest time without a grant", grouped(p.At)),
 		}, &p.Summary.Gap, "", p.At == million)
+	}
+}
+
+// judgeEntries holds what a steady rate writes to the log. Where the machine does not give
+// that rate there is nothing to be held.
+func (r *Result) judgeEntries(add adding) {
+	for i := range r.Entries {
+		p := &r.Entries[i]
+		b := bound.Bound{
+			Bound: fmt.Sprintf("entries-%d", p.At), Unit: "/s", Most: new(entriesMost),
+			Name: fmt.Sprintf("log entries at a steady %s grants a second on %s", number(r.Settings.Steady),
+				counted(p.At, "bucket")),
+		}
+		if got := p.Summary.GrantsPerSecond.Median; got < steadyLeast*r.Settings.Steady {
+			add(b, nil, fmt.Sprintf("there were only %s grants a second", number(got)), true)
+			continue
+		}
+		add(b, &p.Summary.Entries, "", true)
 	}
 }
 

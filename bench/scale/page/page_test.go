@@ -44,7 +44,7 @@ func sample() *Result {
 		Version: "v1.2.3",
 		Settings: Settings{
 			Place: sheet.Place{Date: "2026-11-30", Machine: "A processor", Processors: 2, Platform: "linux/amd64"}, Share: 0.1,
-			Rounds: 2, WarmupMS: 1000, LengthMS: 1000,
+			Steady: 100_000, Rounds: 2, WarmupMS: 1000, LengthMS: 1000,
 		},
 		Nodes: []Point{
 			point(1, 64, 100, round(12_000, 8, 30, 0.1), round(12_000, 8.4, 30, 0.1)),
@@ -60,6 +60,9 @@ func sample() *Result {
 		Callers: []Point{
 			point(1, 1, 100, round(9000, 30, 0.2, 0.4), round(9500, 30, 0.2, 0.4)),
 			point(4096, 4096, 100, round(300_000, 3, 20, 0.9), round(310_000, 3, 21, 0.9)),
+		},
+		Entries: []Point{
+			point(100, 1024, 100, round(99_800, 4, 2, 0.9), round(99_900, 4, 2, 0.9)),
 		},
 		Snapshots: []Snapshot{
 			{
@@ -126,10 +129,12 @@ func TestMissed(t *testing.T) {
 	r.Snapshots[1].PauseMost = 11
 	r.Keys[2].Rounds[0].Gap, r.Keys[2].Rounds[1].Gap = 12, 13
 	r.Keys[2].Rounds[0].GrantsPerSecond, r.Keys[2].Rounds[1].GrantsPerSecond = 70_000, 70_000
+	r.Entries[0].Rounds[0].Entries, r.Entries[0].Rounds[1].Entries = 501, 502
 	r.Sum()
 	want = append(append([]string{"G1 broken, by the log of n1 (1 node, round 1): 12000 tokens in 100 buckets"}, want...),
 		"1,000,000 keys: grants a second over those of 1,000: 0.35 is not ≥ 0.4 (aim 0.7)",
 		"1,000,000 keys: longest time without a grant: 12.5 ms (12 to 13) is not ≤ 10 ms",
+		"log entries at a steady 100,000 grants a second on 100 buckets: 502/s (501 to 502) is not ≤ 500/s",
 		"1,000,000 buckets: longest pause of applying for a snapshot: 11 ms is not ≤ 10 ms",
 	)
 	if diff := cmp.Diff(want, r.Missed()); diff != "" {
@@ -162,6 +167,23 @@ func TestBoundless(t *testing.T) {
 	}
 	if len(unshared.Notes) == 0 || !strings.HasSuffix(unshared.Notes[0], "held to no bound: not root") {
 		t.Errorf("without shares: notes %q", unshared.Notes)
+	}
+}
+
+// TestSteady: a machine that does not give the rate says nothing of its entries.
+func TestSteady(t *testing.T) {
+	t.Parallel()
+	r := sample()
+	for i := range r.Entries[0].Rounds {
+		r.Entries[0].Rounds[i].GrantsPerSecond = 94_000
+	}
+	r.Sum()
+	for i := range r.Bounds {
+		b := &r.Bounds[i]
+		if b.Bound == "entries-100" &&
+			(b.Verdict() != bound.NotMeasured || b.Why != "there were only 94,000 grants a second") {
+			t.Errorf("%+v", b)
+		}
 	}
 }
 

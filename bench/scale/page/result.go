@@ -20,6 +20,8 @@ type Result struct {
 	Nodes   []Point `json:"nodes"`
 	Keys    []Point `json:"keys"`
 	Callers []Point `json:"callers"`
+	// Entries are points by the number of buckets that are granted of at a steady rate.
+	Entries []Point `json:"entries"`
 	// Snapshots are points by the size of the state.
 	Snapshots []Snapshot `json:"snapshots"`
 	// Checks of all histories.
@@ -39,6 +41,8 @@ type Settings struct {
 	// no such bound, and Unshared says why.
 	Share    float64 `json:"share"`
 	Unshared string  `json:"unshared"`
+	// Steady is the rate of that, a second.
+	Steady float64 `json:"steady_per_second"`
 	// Hasty: too short for any figure to be held to its bound.
 	Hasty    bool    `json:"hasty"`
 	Rounds   int     `json:"rounds"`
@@ -104,7 +108,7 @@ type Snapshot struct {
 
 // Sum fills in what follows from the rounds: summaries, notes, bounds and OK.
 func (r *Result) Sum() {
-	for _, points := range [][]Point{r.Nodes, r.Keys, r.Callers} {
+	for _, points := range [][]Point{r.Nodes, r.Keys, r.Callers, r.Entries} {
 		for i := range points {
 			points[i].sum()
 		}

@@ -13,7 +13,9 @@ import (
 
 // tables are the parts that were run.
 func (r *Result) tables() (all []sheet.Table) {
-	for _, t := range []sheet.Table{r.nodesTable(), r.keysTable(), r.callersTable(), r.snapshotsTable()} {
+	for _, t := range []sheet.Table{
+		r.nodesTable(), r.keysTable(), r.callersTable(), r.entriesTable(), r.snapshotsTable(),
+	} {
 		if len(t.Rows) > 0 {
 			all = append(all, t)
 		}
@@ -144,6 +146,23 @@ func (r *Result) callersTable() sheet.Table {
 	return t
 }
 
+func (r *Result) entriesTable() sheet.Table {
+	t := sheet.Table{Heads: []string{
+		"buckets", "grants/s", "entries/s", "node CPU us", "p50 ms", "p99 ms", "from escrow", "failed",
+	}}
+	for i := range r.Entries {
+		p := &r.Entries[i]
+		s := &p.Summary
+		t.Title = fmt.Sprintf("entries of the log at a steady rate; %s, open loop of %s a second by sessions to all nodes",
+			counted(int64(p.Voters), "node"), number(r.Settings.Steady))
+		t.Rows = append(t.Rows, []string{
+			grouped(p.At), plot.Spread(s.GrantsPerSecond, ""), plot.Spread(s.Entries, ""), s.cost(), plot.Spread(s.P50, ""),
+			plot.Spread(s.P99, ""), p.part(), grouped(s.Failed),
+		})
+	}
+	return t
+}
+
 func (r *Result) snapshotsTable() sheet.Table {
 	t := sheet.Table{Heads: []string{
 		"buckets", "snapshot MB", "taken", "pause ms", "longest pause ms", "grants/s", "p99 ms", "longest answer ms",
@@ -201,7 +220,7 @@ func (r *Result) failures() (lines []string) {
 	for _, part := range []struct {
 		what   string
 		points []Point
-	}{{"node", r.Nodes}, {"key", r.Keys}, {"caller", r.Callers}} {
+	}{{"node", r.Nodes}, {"key", r.Keys}, {"caller", r.Callers}, {"bucket", r.Entries}} {
 		for i := range part.points {
 			p := &part.points[i]
 			for _, reason := range slices.Sorted(maps.Keys(p.Failures)) {

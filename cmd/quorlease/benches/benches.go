@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/cmd/quorlease/comparing"
 	"github.com/quorlease/quorlease/cmd/quorlease/contend"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/measuring"
 	"github.com/quorlease/quorlease/cmd/quorlease/scaling"
 	"github.com/quorlease/quorlease/cmd/quorlease/storms"
 )
@@ -39,7 +40,7 @@ type App struct {
 
 // Commands are all of them.
 func Commands(a *App) []*cobra.Command {
-	return []*cobra.Command{contention(a), storm(a), compare(a), scale(a), echoServer(a)}
+	return []*cobra.Command{all(a), contention(a), storm(a), compare(a), scale(a), echoServer(a)}
 }
 
 // measure is one that measures, says what it came to, and then what did not hold.
@@ -57,6 +58,30 @@ func run[R any](ctx context.Context, a *App, m measure[R]) error {
 		return err
 	}
 	return m.Finish(result)
+}
+
+func all(a *App) *cobra.Command {
+	o := &measuring.Options{}
+	cmd := &cobra.Command{
+		Use:     "all",
+		Short:   "Every figure with its bound, in one table",
+		Long:    measuring.Long,
+		Example: measuring.Example,
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.CheckFormat(); err != nil {
+				return err
+			}
+			o.Timeout, o.Version, o.Progress = a.Timeout(), a.Version, a.Stderr
+			if err := o.Complete(c.Flags().Changed); err != nil {
+				return err
+			}
+			a.Tune()
+			return run(c.Context(), a, o)
+		},
+	}
+	o.Define(cmd.Flags())
+	return cmd
 }
 
 func contention(a *App) *cobra.Command {

@@ -20,6 +20,7 @@ const (
 	Long = `Let the same callers ask for the same tokens of Quorlease, of a Redis script, of
 envoyproxy/ratelimit, of Gubernator and of etcd, beside a bare gRPC echo, in
 interleaved rounds; then kill everything and count what each granted too many.
+Everything that Quorlease granted is held to G1 and G2.
 
 It starts every server by itself, on free ports of loopback and in a temporary
 directory, and ends them. Programs of others are looked for in --peers, on PATH
@@ -27,7 +28,8 @@ and where "go install" puts them. What is not there is named, with how to get
 it; --require makes that an error before anything runs.
 
 Without flags it takes some four minutes with everybody there. Progress goes to
-standard error. Exit code 1 means that a bound was missed; each is named.`
+standard error. Exit code 1 means that a guarantee broke, that a bound was missed,
+or that one that is required was not measured; each is named.`
 
 	Example = `  quorlease bench compare
   quorlease bench compare --require redis-memory,redis-always,ratelimit --html page.html

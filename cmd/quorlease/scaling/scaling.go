@@ -17,7 +17,8 @@ import (
 const (
 	Long = `Measure how grants from escrow grow with nodes, each at an equal small share of a
 processor, and what a grant costs by the number of active buckets, by the number
-of callers, and while snapshots of a large state are taken. Every history is
+of callers, and while snapshots of a large state are taken; and what grants at a
+steady rate write to the log. Every history is
 checked: G1 by the log of a node that was stopped, G1 and G2 by the clients'
 clock.
 
@@ -60,6 +61,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&c.Keys, "keys", c.Keys, "`numbers` of active buckets that callers choose from, 1 to 1000000 each")
 	flags.IntSliceVar(&c.Callers, "callers", c.Callers, "`numbers` of callers, 1 to 10000 each")
 	flags.IntSliceVar(&c.Buckets, "buckets", c.Buckets, "`numbers` of buckets in snapshots, 1000 to 1000000 each")
+	flags.Float64Var(&c.Steady, "steady", c.Steady, "how `many` grants a second are asked for where log entries are counted")
 	flags.IntVar(&c.Rounds, "rounds", c.Rounds, "how `many` rounds, each of every number, 1 to 100")
 	flags.DurationVar(&c.Warmup, "warmup", c.Warmup,
 		"part of a turn that is not counted; there is none for numbers of keys")
@@ -90,7 +92,7 @@ func (o *Options) Complete(changed func(flag string) bool) error {
 		c.Quick()
 		for flag, take := range map[string]func(){
 			"nodes": func() { c.Nodes = given.Nodes }, "keys": func() { c.Keys = given.Keys },
-			"callers": func() { c.Callers = given.Callers },
+			"callers": func() { c.Callers = given.Callers }, "steady": func() { c.Steady = given.Steady },
 		} {
 			if changed(flag) {
 				take()

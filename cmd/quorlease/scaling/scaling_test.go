@@ -54,7 +54,7 @@ func TestFlagsThatAreWrong(t *testing.T) {
 	for args, want := range map[string]string{
 		"--quick --rounds=3": "--rounds does not go with --quick, which sets it",
 		"--nodes=3,3":        "--nodes has a number twice",
-		"--parts=disks":      `--parts "disks" is none of nodes, keys, callers, snapshots`,
+		"--parts=disks":      `--parts "disks" is none of nodes, keys, callers, entries, snapshots`,
 		"--share=0%":         "--share 0% is outside 1% to 100%",
 		"--buckets=10":       "--buckets 10 is outside 1000 to 1000000",
 	} {
