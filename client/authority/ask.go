@@ -206,7 +206,7 @@ func (a *Authority) part(ctx context.Context, q *Question) (context.Context, con
 	now := time.Now()
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
 	half := max((deadline.Sub(now)-waits)/2, partMin)
-	if q.Anyone && q.asked == 0 && a.members.Level() > 1 {
+	if q.Anyone && q.asked == 0 && a.members.Spare() {
 		half = min(half, anyPatience)
 	}
 	return context.WithTimeout(ctx, waits+half)

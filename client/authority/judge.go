@@ -57,7 +57,7 @@ func (a *Authority) judge(q *Question, err error) next {
 	}
 	switch session.Reason(err) {
 	case "NO_LEADER":
-		if q.Anyone && len(q.leaderless) < a.members.Level() {
+		if q.Anyone && a.members.Others(q.leaderless) {
 			return again
 		}
 		q.leaderless = nil

@@ -10,7 +10,6 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/api/server"
 	"github.com/quorlease/quorlease/cluster"
-	"github.com/quorlease/quorlease/cluster/escrow"
 	"github.com/quorlease/quorlease/cluster/overview"
 	"github.com/quorlease/quorlease/cluster/queue"
 	"github.com/quorlease/quorlease/cluster/retries"
@@ -44,6 +43,8 @@ type node struct {
 	waiting map[*cluster.Pending]time.Time
 	conns   map[*conn]struct{}
 	counts  Counts
+	// stock is what it may grant from memory, by limit.
+	stock map[string]int64
 
 	server   *server.Server
 	listener *bufconn.Listener
@@ -256,9 +257,6 @@ func (n *node) resume() {
 		}
 	}
 }
-
-// Grant leaves everything to Submit.
-func (n *node) Grant(*cluster.Pending, *escrow.Room) *logv1.Result { return nil }
 
 // Cancel ends p if it has no answer.
 func (n *node) Cancel(p *cluster.Pending) {

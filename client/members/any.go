@@ -3,9 +3,14 @@ package members
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/quorlease/quorlease/client/session"
 )
+
+// warmFor is how long it takes until a node that was just reached has as many turns as the
+// others: it may have just started, and holds nothing yet of what it is asked for.
+const warmFor = 2 * time.Second
 
 // Any is Session for what every node can answer as well as the leader. It takes the node
 // whose turn it is among those that are asked equally readily, and none that skip names
@@ -16,7 +21,8 @@ func (m *Members) Any(
 	if level := m.level.Load(); level != nil {
 		n := uint64(len(*level))
 		for i := range n {
-			if c := (*level)[(turn+i)%n]; !skip[c.endpoint.Address] && alive(c.session) {
+			c := (*level)[(turn+i)%n]
+			if !skip[c.endpoint.Address] && alive(c.session) && c.link.isWarm(turn) {
 				return c.session, c.endpoint, nil
 			}
 		}
@@ -24,16 +30,35 @@ func (m *Members) Any(
 	return m.Session(ctx)
 }
 
-// Level is how many nodes Any takes turns over.
-func (m *Members) Level() int {
-	if level := m.level.Load(); level != nil {
-		return len(*level)
+// isWarm says whether a node has this turn, were it its own: the longer it has been
+// reached the more often.
+func (l *link) isWarm(turn uint64) bool {
+	const parts = 1 << 16
+	if l.warm.Load() {
+		return true
 	}
-	return 0
+	age := time.Since(time.Unix(0, l.reachedAt.Load()))
+	if age >= warmFor {
+		l.warm.Store(true)
+	}
+	return uint64(max(0, age)*parts/warmFor) > turn>>16%parts
 }
 
-// levelLocked notes over whom Any takes turns.
-func (m *Members) levelLocked(links []*link) {
+// Others says whether Any would find a node that skip does not name.
+func (m *Members) Others(skip map[string]bool) bool {
+	level := m.level.Load()
+	return level != nil && slices.ContainsFunc(*level, func(c *choice) bool {
+		return !skip[c.endpoint.Address] && alive(c.session)
+	})
+}
+
+// Spare says whether Any takes turns over several nodes of which none is in doubt: who is
+// kept waiting by one may well be answered by another.
+func (m *Members) Spare() bool { return m.spare.Load() }
+
+// levelLocked notes over whom Any takes turns, all of this rank but for who leads.
+func (m *Members) levelLocked(links []*link, rank int) {
+	m.spare.Store(len(links) > 1 && !isDoubted(rank))
 	same := func(c *choice, l *link) bool {
 		return c.session == l.session && c.link == l && c.endpoint == (Endpoint{l.id, l.address})
 	}

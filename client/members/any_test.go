@@ -36,16 +36,17 @@ func TestAnyTakesTurns(t *testing.T) {
 	}
 	bubble(t, 3, nil, func(t *testing.T, w *world) {
 		w.settle(t)
+		pass(2 * time.Second)
 		want(t, w, nil, "n1", "n2", "n3")
-		if w.members.Level() != 3 {
-			t.Errorf("%d take turns", w.members.Level())
+		second := map[string]bool{"n2.test:7101": true}
+		if want(t, w, second, "n1", "n3"); !w.members.Others(second) {
+			t.Error("there are others than the second")
 		}
-		want(t, w, map[string]bool{"n2.test:7101": true}, "n1", "n3")
 		w.NoQuorum(1)
-		w.await(t, 6*time.Second, func(members.State) bool { return w.members.Level() == 2 })
+		w.await(t, 6*time.Second, func(members.State) bool { return len(w.turns(t, 9, nil)) == 2 })
 		want(t, w, nil, "n1", "n3")
 		w.Serve(1)
-		w.await(t, 6*time.Second, func(members.State) bool { return w.members.Level() == 3 })
+		w.await(t, 6*time.Second, func(members.State) bool { return len(w.turns(t, 9, nil)) == 3 })
 		w.Down(0)
 		pass(time.Millisecond)
 		want(t, w, nil, "n2", "n3")
@@ -54,7 +55,7 @@ func TestAnyTakesTurns(t *testing.T) {
 		w.await(t, 6*time.Second, func(s members.State) bool { return s.Reach == members.Leaderless })
 		want(t, w, nil, "n2", "n3")
 		all := map[string]bool{"n2.test:7101": true, "n3.test:7101": true}
-		if got := w.turns(t, 9, all); len(got) != 1 {
+		if got := w.turns(t, 9, all); len(got) != 1 || w.members.Others(all) {
 			t.Errorf("all are to be skipped, and %v were asked", got)
 		}
 	})
@@ -64,14 +65,57 @@ func TestAnyTakesTurns(t *testing.T) {
 func TestAnyLeavesOutWhoIsDoubted(t *testing.T) {
 	bubble(t, 3, nil, func(t *testing.T, w *world) {
 		w.settle(t)
+		pass(2 * time.Second)
 		w.Hang(2)
 		_, e, err := w.members.Any(t.Context(), 2, nil)
 		if err != nil || e.ID != "n3" {
 			t.Fatalf("asked %v: %v", e, err)
 		}
 		w.members.Failed(e, context.DeadlineExceeded)
-		if got := w.turns(t, 9, nil); !slices.Equal(got, []string{"n1", "n2"}) {
+		if got := w.turns(t, 9, nil); !slices.Equal(got, []string{"n1", "n2"}) || !w.members.Spare() {
 			t.Errorf("asked %v", got)
+		}
+		// Where everybody is slow there is nobody to spare.
+		for _, e := range w.members.All() {
+			w.members.Failed(e, context.DeadlineExceeded)
+		}
+		if got := w.turns(t, 9, nil); len(got) != 3 || w.members.Spare() {
+			t.Errorf("asked %v, %v", got, w.members.Spare())
+		}
+	})
+}
+
+// A node that has just come has few turns at first: it holds nothing yet.
+func TestAnyLetsNodesGetWarm(t *testing.T) {
+	bubble(t, 3, nil, func(t *testing.T, w *world) {
+		w.settle(t)
+		pass(3 * time.Second)
+		w.Down(2)
+		pass(time.Second)
+		if err := w.Up(2); err != nil {
+			t.Fatal(err)
+		}
+		w.await(t, 6*time.Second, func(members.State) bool { return len(w.turns(t, 9, nil)) == 3 })
+		turns := func() (n int) {
+			const step = 0x9e3779b97f4a7c15
+			for turn := range uint64(1000) {
+				if _, e, _ := w.members.Any(t.Context(), turn*step>>32, nil); e.ID == "n3" {
+					n++
+				}
+			}
+			return n
+		}
+		before := -1
+		for range 4 {
+			now := turns()
+			if now <= before {
+				t.Errorf("%d of 1000 turns, %d half a second before", now, before)
+			}
+			before = now
+			pass(500 * time.Millisecond)
+		}
+		if got := turns(); got < 280 || got > 380 {
+			t.Errorf("%d of 1000 turns in the end, want a third", got)
 		}
 	})
 }

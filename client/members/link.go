@@ -8,6 +8,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -30,6 +31,10 @@ type link struct {
 	cancel context.CancelFunc
 	// kick has room for one signal: its status should be asked for at once.
 	kick chan struct{}
+	// reachedAt is when it was reached last, in Unix nanoseconds, and warm that this was
+	// some time ago.
+	reachedAt atomic.Int64
+	warm      atomic.Bool
 
 	// What follows is guarded by members.mu.
 
@@ -45,6 +50,8 @@ type link struct {
 	cluster string
 	// status is its last answer; nil where it does not tell.
 	status *quorleasev1.ClusterStatusResponse
+	// leaderless: it said so in answer to something else, after that.
+	leaderless bool
 	// doubt is until when others are asked first.
 	doubt time.Time
 }
@@ -75,7 +82,9 @@ func (m *Members) addLocked(address string, seed bool) *link {
 func (l *link) usableLocked() bool { return l.session != nil && !l.failed && alive(l.session) }
 
 // leaderlessLocked says whether the node told that it knows no leader.
-func (l *link) leaderlessLocked() bool { return l.status != nil && l.status.GetLeader() == "" }
+func (l *link) leaderlessLocked() bool {
+	return l.leaderless || l.status != nil && l.status.GetLeader() == ""
+}
 
 // rankLocked orders nodes: the lower comes first. Who leads makes the least difference.
 func (l *link) rankLocked(now time.Time, leader Endpoint) (rank int) {
@@ -93,6 +102,9 @@ func (l *link) rankLocked(now time.Time, leader Endpoint) (rank int) {
 
 // alike says whether two ranks differ in nothing but who leads.
 func alike(a, b int) bool { return a/2 == b/2 }
+
+// isDoubted says whether a rank is that of a node that is in doubt.
+func isDoubted(rank int) bool { return rank&2 != 0 }
 
 // run keeps a session until life ends. A session that lasted is opened again
 // almost at once; what fails waits longer each time, and never as long as others
@@ -271,7 +283,9 @@ func (l *link) reached(s *session.Session, told *quorleasev1.ClusterStatusRespon
 	if id := told.GetClusterId(); id != "" {
 		l.cluster = id
 	}
-	l.session, l.status, l.failed, l.err, l.doubt = s, told, false, nil, time.Time{}
+	l.reachedAt.Store(time.Now().UnixNano())
+	l.warm.Store(false)
+	l.session, l.status, l.failed, l.err, l.doubt, l.leaderless = s, told, false, nil, time.Time{}, false
 	m.adoptLocked(told)
 	m.orderLocked(time.Now())
 	return nil
@@ -305,7 +319,7 @@ func (l *link) told(s *quorleasev1.ClusterStatusResponse) {
 	defer m.mu.Unlock()
 	l.failed, l.err = false, nil
 	if s != nil {
-		l.status = s
+		l.status, l.leaderless = s, false
 		m.adoptLocked(s)
 	}
 	m.orderLocked(time.Now())

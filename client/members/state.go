@@ -138,7 +138,7 @@ func (m *Members) orderLocked(now time.Time) {
 		}
 	}
 	usable = slices.DeleteFunc(usable, func(l *link) bool { return !alike(l.rankLocked(now, leader), rank) })
-	m.levelLocked(usable)
+	m.levelLocked(usable, rank)
 	switch {
 	case led:
 		state.Reach = Led

@@ -1,0 +1,124 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/quorlease/quorlease/client"
+)
+
+// slowest asks every 5 ms for d, and returns how long the slowest answer took and how many
+// were not granted from what a node held.
+func (w *world) slowest(c *client.Client, d time.Duration) (slowest time.Duration, others int) {
+	w.t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); pass(5 * time.Millisecond) {
+		began := time.Now()
+		if answer := w.ask(c, "open", time.Second); !answer.Granted || answer.Source != client.Escrow {
+			others++
+		}
+		slowest = max(slowest, time.Since(began))
+	}
+	return slowest, others
+}
+
+// TestWhatNodesHold: who is granted from what nodes hold asks every node in turn, so that
+// each holds some; one that dies, has nothing left in an election, or hangs is noticed by
+// no caller, or hardly.
+func TestWhatNodesHold(t *testing.T) {
+	const plenty = 1 << 40
+	begin := func(t *testing.T, w *world) *client.Client {
+		t.Helper()
+		w.Stock("open", plenty)
+		c := w.client(nil)
+		if _, others := w.slowest(c, 5*time.Second); others > 0 {
+			t.Errorf("%d were not granted from escrow", others)
+		}
+		return c
+	}
+	t.Run("every_node_is_asked", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			defer begin(t, w).Close()
+			all := w.Counts().Acquires
+			for i := range 3 {
+				if n := w.Counts(i).Acquires; n < all/6 || n > all/2 {
+					t.Errorf("node %d was asked %d times of %d", i+1, n, all)
+				}
+			}
+		})
+	})
+	t.Run("what_is_an_entrys_is_the_leaders", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			w.offer(c, "open", 5*time.Millisecond, time.Second)
+			if n := w.Counts(1, 2).Acquires; n > 1 {
+				t.Errorf("others than the leader were asked %d times", n)
+			}
+		})
+	})
+	t.Run("a_node_dies", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := begin(t, w)
+			defer c.Close()
+			w.Down(0)
+			w.NoLeader()
+			if slowest, others := w.slowest(c, 2*time.Second); slowest > 5*time.Millisecond || others > 0 {
+				t.Errorf("the slowest took %v, %d were not granted from escrow", slowest, others)
+			}
+			w.wantAlerts(0, 0)
+		})
+	})
+	t.Run("one_of_two_has_nothing_left_in_an_election", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := begin(t, w)
+			defer c.Close()
+			w.Down(0)
+			w.NoLeader()
+			w.Stock("open", 0, 1)
+			if slowest, others := w.slowest(c, 2*time.Second); slowest > 5*time.Millisecond || others > 0 {
+				t.Errorf("the slowest took %v, %d were not granted from escrow", slowest, others)
+			}
+		})
+	})
+	t.Run("nobody_has_anything_left_in_an_election", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := begin(t, w)
+			defer c.Close()
+			w.NoLeader()
+			w.Stock("open", 0)
+			time.AfterFunc(time.Second/2, func() { w.Stock("open", plenty) })
+			if slowest, _ := w.slowest(c, 2*time.Second); slowest < 400*time.Millisecond || slowest > 600*time.Millisecond {
+				t.Errorf("the slowest took %v, want as long as nobody had anything", slowest)
+			}
+			w.wantAlerts(0, 0)
+		})
+	})
+	t.Run("a_node_hangs", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := begin(t, w)
+			defer c.Close()
+			w.Freeze(2)
+			if slowest, others := w.slowest(c, 4*time.Second); slowest > 110*time.Millisecond || others > 0 {
+				t.Errorf("the slowest took %v, %d were not granted from escrow", slowest, others)
+			}
+		})
+	})
+	t.Run("everybody_is_slow", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := begin(t, w)
+			defer c.Close()
+			w.Stock("open", 0)
+			w.Delay(150 * time.Millisecond)
+			w.slowest(c, 3*time.Second)
+			// Who is in doubt is waited for.
+			before := w.Counts().Acquires
+			asked := 0
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end); asked++ {
+				w.ask(c, "open", time.Second)
+			}
+			if n := w.Counts().Acquires - before; n > asked*11/10+2 {
+				t.Errorf("%d questions were asked %d times", asked, n)
+			}
+		})
+	})
+}
