@@ -8,6 +8,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/fsm/look"
+	"github.com/quorlease/quorlease/fsm/unpack"
 )
 
 // The envelope of an entry: the version, four bytes of CRC32C (Castagnoli) over
@@ -41,9 +42,16 @@ func EncodeEntry(entry *logv1.Entry) ([]byte, error) {
 	return data, nil
 }
 
-// DecodeEntry reads what EncodeEntry made. The error is ErrNewerVersion or
-// ErrCorrupt. The entry shares nothing with data.
-func DecodeEntry(data []byte) (*logv1.Entry, error) {
+// EntryDecoder reads what EncodeEntry made. The zero value is ready. It is for one
+// goroutine.
+type EntryDecoder struct{ messages unpack.Decoder }
+
+// DecodeEntry reads one entry.
+func DecodeEntry(data []byte) (*logv1.Entry, error) { return new(EntryDecoder).Decode(data) }
+
+// Decode reads an entry, which shares nothing with data. The error is
+// ErrNewerVersion or ErrCorrupt.
+func (d *EntryDecoder) Decode(data []byte) (*logv1.Entry, error) {
 	switch {
 	case len(data) < entryHead || len(data) > MaxEntryBytes:
 		return nil, fmt.Errorf("decode entry of %d bytes: %w", len(data), ErrCorrupt)
@@ -55,11 +63,10 @@ func DecodeEntry(data []byte) (*logv1.Entry, error) {
 	case binary.BigEndian.Uint32(data[1:entryHead]) != entrySum(data):
 		return nil, fmt.Errorf("decode entry of %d bytes: checksum differs: %w", len(data), ErrCorrupt)
 	}
-	entry := &logv1.Entry{}
-	if err := entry.UnmarshalVT(data[entryHead:]); err != nil {
+	entry, found, err := d.messages.Entry(data[entryHead:])
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("decode entry: %w: %w", ErrCorrupt, err)
-	}
-	switch found := look.Through(entry); {
 	case found.Unknown:
 		return nil, fmt.Errorf("decode entry: it has fields that this program does not know: %w", ErrNewerVersion)
 	case found.Garbled:

@@ -35,7 +35,10 @@ func Encode(e *logv1.Entry) ([]byte, error) {
 
 // Decoder reads what Encode made. The zero value is ready. It is for one
 // goroutine.
-type Decoder struct{ buffer []byte }
+type Decoder struct {
+	buffer []byte
+	state  fsm.EntryDecoder
+}
 
 // Decode returns the entry that the log has in term, which shares nothing with
 // packed. A stamp of another term is left out: an old stamp does nothing (T4).
@@ -69,5 +72,5 @@ func (d *Decoder) decode(packed []byte) (*logv1.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode entry: %w: %w", fsm.ErrCorrupt, err)
 	}
-	return fsm.DecodeEntry(data)
+	return d.state.Decode(data)
 }

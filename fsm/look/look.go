@@ -26,12 +26,13 @@ func Through(entry *logv1.Entry) Findings {
 	var f Findings
 	f.plain(entry)
 	for _, op := range entry.GetOperations() {
-		f.operation(op)
+		f.Operation(op)
 	}
 	return f
 }
 
-func (f *Findings) operation(op *logv1.Operation) {
+// Operation adds what is wrong with one operation.
+func (f *Findings) Operation(op *logv1.Operation) {
 	switch kind := op.GetKind().(type) {
 	case *logv1.Operation_Acquire:
 		f.plain(op)
