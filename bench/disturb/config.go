@@ -44,12 +44,12 @@ func Default() Config {
 	}
 }
 
-// Quick makes it one that shows that everything works, and no figure: some ten seconds.
+// Quick makes it one that shows that everything works, and no figure: a few seconds.
 func (c *Config) Quick() {
 	c.Hasty, c.Part, c.Callers = true, 0.1, 16
 	c.Warmup, c.Measured, c.Calm = 300*time.Millisecond, 200*time.Millisecond, 500*time.Millisecond
 	c.Kills, c.KillEvery, c.Away = 2*time.Second, 2*time.Second, 500*time.Millisecond
-	c.Hang, c.Settle = 800*time.Millisecond, 200*time.Millisecond
+	c.Hang, c.Settle = 300*time.Millisecond, 100*time.Millisecond
 }
 
 // The ends of the ranges.

@@ -71,10 +71,12 @@ type Slack struct {
 	SeenTokens  int64   `json:"seen_tokens"`
 }
 
-// What is kept while the leader is killed.
+// What is kept.
 const (
-	// waitMost is how long a grant of a bucket that is not short may take, milliseconds.
-	waitMost = 50
+	// waitMost is how long a grant of a bucket that is not short may take while the leader
+	// is killed, in milliseconds, and silentMost while a node is stopped or cut off: its
+	// client waits 100 ms for it, and then asks another one.
+	waitMost, silentMost = 50, 150
 	// p99Most is how many times the undisturbed p99 there may be.
 	p99Most = 3
 	// Failover is how long a change of leader takes at most: what nodes hold is meant to
@@ -82,6 +84,9 @@ const (
 	// answer in failoverSpare.
 	Failover      = 1500 * time.Millisecond
 	failoverSpare = 500 * time.Millisecond
+	// silence is how long who asks for such a bucket waits for a leader that is silent: half
+	// of what it waits in all. There is another leader by then.
+	silence = shortPatience / 2
 )
 
 func (s *seen) shown() *Seen {
@@ -134,9 +139,10 @@ func (r *run) seen(s *stream, p phase) *Seen {
 	return sum.shown()
 }
 
-// bounds are the figures of a phase.
+// bounds are the figures of a phase. Those of the time before the first fault are there to
+// be read.
 func (r *Result) bounds(p *Phase) (list []bound.Bound) {
-	kills := p.Phase == "kills"
+	calm, kills := p.Phase == "calm", p.Phase == "kills"
 	add := func(slug, name, unit string, most float64, got func() float64, binds bool) {
 		b := bound.Bound{Bound: p.Phase + "-" + slug, Name: p.Name + ": " + name, Unit: unit, Most: &most}
 		if p.Why != "" {
@@ -145,21 +151,24 @@ func (r *Result) bounds(p *Phase) (list []bound.Bound) {
 		}
 		list = append(list, b.Judge(one(got()), "", binds && !r.Hasty))
 	}
-	short := ms(Failover + failoverSpare)
-	add("wait", "longest wait, not short", "ms", waitMost, func() float64 { return p.Plenty.Max }, kills)
+	wait, short := float64(silentMost), ms(silence+failoverSpare)
+	if kills {
+		wait, short = waitMost, ms(Failover+failoverSpare)
+	}
+	add("wait", "longest wait, not short", "ms", wait, func() float64 { return p.Plenty.Max }, !calm)
 	add("refused", "not granted by a node, not short", "", 0, func() float64 {
 		return float64(p.Plenty.Denied + p.Plenty.Local + p.Plenty.Failed)
-	}, kills)
-	add("alerts", "alerts that clients raised", "", 0, func() float64 { return float64(p.Alerts) }, kills)
-	if p.Phase == "calm" {
+	}, !calm)
+	add("alerts", "alerts that clients raised", "", 0, func() float64 { return float64(p.Alerts) }, !calm)
+	if calm {
 		add("p99", "p99, not short", "ms", 0, func() float64 { return p.Plenty.P99 }, false)
 	} else {
 		add("p99", "p99 over the undisturbed, not short", "", p99Most, func() float64 {
 			return p.Plenty.P99 / max(r.Phases[0].Plenty.P99, 0.001)
 		}, kills)
 	}
-	add("short-wait", "longest wait, short", "ms", short, func() float64 { return p.Short.Max }, kills)
-	add("exact-wait", "longest wait, every grant an entry", "ms", short, func() float64 { return p.Exact.Max }, kills)
+	add("short-wait", "longest wait, short", "ms", short, func() float64 { return p.Short.Max }, !calm)
+	add("exact-wait", "longest wait, every grant an entry", "ms", short, func() float64 { return p.Exact.Max }, !calm)
 	return list
 }
 

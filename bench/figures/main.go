@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	flags.BoolVar(&o.verbose, "v", false, "show what the nodes log")
 	measures := map[string]func(context.Context, place, options, io.Writer) error{
 		"failover": withNodes(failover), "restart": withNodes(restart),
-		"middle": withNodes(amid), "powercut": withoutPower, "grow": grown, "disturb": disturbed,
+		"middle": withNodes(amid), "powercut": withoutPower, "grow": grown,
 	}
 	if len(args) == 0 || measures[args[0]] == nil {
 		return fmt.Errorf("want one of failover, restart, middle, powercut, grow; got %q", args)
