@@ -80,7 +80,8 @@ func checkBusy(t *testing.T, outcomes []*sim.Outcome) {
 		"grants from escrow": all.Escrowed, "escrow given": all.Lent, "escrow given back": all.Returned,
 		"leases paid with escrow": all.Paid, "acquires behind a return": all.Vacated,
 		"changes of members": all.Changes, "leaderships handed over": all.HandedOver, "disks lost": all.Wiped,
-		"grants from escrow by learners": all.Learners,
+		"grants from escrow by learners": all.Learners, "clients that came to share": all.Joined,
+		"clients that went": all.Went, "promises of shares": all.Promised, "tokens of shares": all.Shared,
 	} {
 		if count < len(outcomes)/4 {
 			t.Errorf("%d %s in %d runs", count, what, len(outcomes))

@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/bench/sim/member"
 	"github.com/quorlease/quorlease/bench/sim/quorum"
 	"github.com/quorlease/quorlease/bench/sim/rules"
+	"github.com/quorlease/quorlease/bench/sim/share"
 	"github.com/quorlease/quorlease/bench/sim/stage"
 	"github.com/quorlease/quorlease/bench/sim/tally"
 	"github.com/quorlease/quorlease/bench/sim/trap"
@@ -44,6 +45,7 @@ type World struct {
 	holders  []*holder.Holder
 	gateways []*gateway
 	pool     *pool
+	crowd    *share.Crowd
 	judge    *judge.Judge
 	witness  *witness.Witness
 	cutter   *witness.Cutter
@@ -95,6 +97,7 @@ func newWorld(seed uint64, kind trap.Kind) *World {
 	}
 	w.addOthers()
 	w.addPool(seed)
+	w.addCrowd(seed)
 	w.judge.Watch(w.limit(rules.Rate), "")
 	for i := range 3 {
 		w.judge.Watch(w.limit(rules.Pair), fmt.Sprint("k", i))
@@ -184,6 +187,9 @@ func (w *World) begin() {
 	}
 	if w.pool != nil {
 		w.pool.start()
+	}
+	if w.crowd != nil {
+		w.crowd.Begin(startFor / 2)
 	}
 	w.configure()
 }

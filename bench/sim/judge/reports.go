@@ -1,6 +1,10 @@
 package judge
 
-import logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+import (
+	"slices"
+
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
+)
 
 // reports checks that what clients admitted by themselves is booked once: never
 // more than was admitted, and in the end all of it.
@@ -39,6 +43,16 @@ func (r *reports) booked(op *logv1.ReportAdmitted, result *logv1.AdmittedResult)
 			r.judge.Complain("reports", "%s admitted %d of %v and %d are booked", id.who, c.admitted, id.of, c.booked)
 		}
 	}
+}
+
+// Admitted notes that a client admitted something by itself of a limit that is shared.
+func (j *Judge) Admitted(who string, c *logv1.Charge, n int64) {
+	j.reports.admitted(report{who, place{c.GetLimit(), c.GetKey(), c.GetDimension()}}, n)
+}
+
+// Vanished notes that a client has gone, with what it has not reported.
+func (j *Judge) Vanished(who string) {
+	j.reports.order = slices.DeleteFunc(j.reports.order, func(id report) bool { return id.who == who })
 }
 
 // Reported checks, at the end of a run without faults, that nothing is missing.

@@ -161,6 +161,17 @@ func voiding() []Checked {
 // Tested are mistakes that tests notice.
 func Tested() []Checked { return slices.Concat(sharing(), holding(), voiding()) }
 
+// Simulated are the mistakes that the simulator catches.
+func Simulated() []Mistake {
+	all := All()
+	for _, m := range Tested() {
+		if len(m.Rules) > 0 {
+			all = append(all, m.Mistake)
+		}
+	}
+	return all
+}
+
 // Packages are those whose tests notice some, each once.
 func Packages() []string {
 	var all []string

@@ -26,7 +26,8 @@ const Variable = "QUORLEASE_SEEDED_MISTAKE"
 type Mistake struct {
 	// Name is the trap's number.
 	Name string
-	// Rules are those of the judge that it breaks: one of them shows it first.
+	// Rules are those of the judge that it breaks: one of them shows it first. None: the
+	// simulator does not bring it about.
 	Rules []string
 	edits []overlay.Edit
 }

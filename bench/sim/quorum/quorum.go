@@ -271,7 +271,13 @@ func (m *Member) asked(by *Member, term, last, lastTerm uint64) {
 		return
 	}
 	if term > m.term {
+		deadline := m.deadline
 		m.follow(term, nobody)
+		if m.group.Founders > 0 {
+			// Where a voter is gone for good, whoever can't be elected must not put off for
+			// ever whoever can.
+			m.deadline = deadline
+		}
 	}
 	current := lastTerm > m.termAt(m.last()) || lastTerm == m.termAt(m.last()) && last >= m.last()
 	granted := term == m.term && current && (m.vote == nobody || m.vote == by.id)

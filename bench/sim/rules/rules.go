@@ -23,6 +23,7 @@ const (
 	Soft  = "soft"
 	Adapt = "adapt"
 	Pool  = "pool"
+	Crowd = "crowd"
 )
 
 // Clients share what is shared in equal parts.
@@ -95,6 +96,17 @@ func NewPool(keyed bool) *logv1.Limit {
 		})
 	}
 	return limit
+}
+
+// NewCrowd is a limit of which clients are promised shares.
+func NewCrowd() *logv1.Limit {
+	return &logv1.Limit{
+		Name: Crowd, Target: 10_000, Lease: int64(time.Second), MaxKeys: 1, Exact: true,
+		OnQuorumLoss: logv1.OnQuorumLoss_ON_QUORUM_LOSS_SHARE,
+		Dimensions: []*logv1.Dimension{{
+			Name: "requests", Amount: 20, Interval: int64(time.Second), Burst: 100, MaxOpen: 10, MaxDebt: 100,
+		}},
+	}
 }
 
 // Charges is one charge.

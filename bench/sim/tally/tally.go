@@ -16,6 +16,7 @@ type Stats struct {
 	Waited, Slots, HungUp, Resumed, Signals, Paused             int
 	Escrowed, Vacated, Lent, Returned, Paid                     int
 	Changes, HandedOver, Wiped, Learners                        int
+	Joined, Went, Promised, Shared, Withheld                    int
 }
 
 // Add adds what happened in another run.

@@ -10,6 +10,7 @@ import (
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/sim/judge"
 	"github.com/quorlease/quorlease/bench/sim/replica"
+	"github.com/quorlease/quorlease/bench/sim/tally"
 	"github.com/quorlease/quorlease/bench/sim/trap"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -19,6 +20,8 @@ import (
 type Witness struct {
 	judge   *judge.Judge
 	Replica *replica.Replica
+	// Stats count what was looked at.
+	Stats *tally.Stats
 }
 
 // New is a witness who has seen nothing.
@@ -29,7 +32,7 @@ func New(j *judge.Judge, kind trap.Kind) *Witness {
 // See takes an entry that was committed.
 func (v *Witness) See(c *judge.Committed) {
 	r := v.Replica
-	v.sweep(c.Index, &logv1.Entry{Stamp: c.Entry.GetStamp(), Wall: c.Entry.GetWall()})
+	v.outlived(c, func() { v.sweep(c.Index, &logv1.Entry{Stamp: c.Entry.GetStamp(), Wall: c.Entry.GetWall()}) })
 	for i, op := range c.Entry.GetOperations() {
 		if op.GetAskEscrow() != nil && c.Results[i].GetEscrow().GetOutcome() != logv1.EscrowResult_OUTCOME_GRANTED {
 			// It is denied for what stood before it in the entry, and changes nothing.
