@@ -10,7 +10,7 @@ func book(file, text, with string) overlay.Edit {
 // sharing is about limits that clients share while nobody answers them: the simulator
 // catches what tests notice too.
 func sharing() []Checked {
-	shared := []string{"shares"}
+	shared, g1 := []string{"shares"}, []string{"G1"}
 	return []Checked{
 		// Who comes is promised an equal part, whatever the others remember.
 		{Mistake{"T33", shared, []overlay.Edit{book("book.go", `	sessions, others := b.Sessions(e.ID.Limit)
@@ -37,7 +37,7 @@ func sharing() []Checked {
 `, `		if o.To <= b.Last() || mistake("T51") {
 `)}}, "fsm", "TestOutage"},
 		// What nobody used in an outage comes back to a bucket that had no room for it.
-		{Mistake{"T51-room", []string{"G1"}, []overlay.Edit{book("passage.go", `		withheld = min(add(withheld, lost), b.Room(s))
+		{Mistake{"T51-room", g1, []overlay.Edit{book("passage.go", `		withheld = min(add(withheld, lost), b.Room(s))
 `, `		if room := b.Room(s); !mistake("T51-room") {
 			withheld = min(add(withheld, lost), room)
 		} else {

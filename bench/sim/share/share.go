@@ -99,7 +99,8 @@ func (c *client) come() {
 	l := &life{client: c, name: fmt.Sprint(c.host.Name, ".", c.serial), session: make([]byte, 16)}
 	copy(l.session, "share-"+l.name)
 	var err error
-	if l.machine, err = failopen.New(failopen.Config{Booked: true, Fallback: failopen.Fallback{SharePPM: &share}}); err == nil {
+	l.machine, err = failopen.New(failopen.Config{Booked: true, Fallback: failopen.Fallback{SharePPM: &share}})
+	if err == nil {
 		d := c.crowd.Limit.GetDimensions()[0]
 		err = l.machine.Learn(c.now(), failopen.Lesson{Client: l.name, Revision: 1, Limits: []failopen.Fallback{{
 			Limit: rules.Crowd, Mode: failopen.Share, SharePPM: &share, Dimensions: []failopen.Dimension{{
@@ -148,12 +149,12 @@ func (c *client) happen() {
 
 // end is the end of a process. What it has not reported nobody does.
 func (l *life) end() {
-	l.client.life = nil
+	l.life = nil
 	l.crowd.Stats.Went++
 	l.crowd.Judge.Vanished(l.name)
 }
 
-func (l *life) there() bool { return l.client.life == l }
+func (l *life) there() bool { return l.life == l }
 
 // held is what it holds of the limit.
 func (l *life) held() failopen.Promise { return l.machine.Held()[0] }
