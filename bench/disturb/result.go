@@ -139,36 +139,46 @@ func (r *run) seen(s *stream, p phase) *Seen {
 	return sum.shown()
 }
 
+// figure is one of a phase, and what it may be at most.
+type figure struct {
+	slug, name, unit string
+	most             float64
+	got              func() float64
+	// binds: it is held to that, or else there to be read.
+	binds bool
+}
+
 // bounds are the figures of a phase. Those of the time before the first fault are there to
 // be read.
 func (r *Result) bounds(p *Phase) (list []bound.Bound) {
 	calm, kills := p.Phase == "calm", p.Phase == "kills"
-	add := func(slug, name, unit string, most float64, got func() float64, binds bool) {
-		b := bound.Bound{Bound: p.Phase + "-" + slug, Name: p.Name + ": " + name, Unit: unit, Most: &most}
-		if p.Why != "" {
-			list = append(list, b.Judge(nil, p.Why, binds))
-			return
-		}
-		list = append(list, b.Judge(one(got()), "", binds && !r.Hasty))
-	}
 	wait, short := float64(silentMost), ms(silence+failoverSpare)
 	if kills {
 		wait, short = waitMost, ms(Failover+failoverSpare)
 	}
-	add("wait", "longest wait, not short", "ms", wait, func() float64 { return p.Plenty.Max }, !calm)
-	add("refused", "not granted by a node, not short", "", 0, func() float64 {
-		return float64(p.Plenty.Denied + p.Plenty.Local + p.Plenty.Failed)
-	}, !calm)
-	add("alerts", "alerts that clients raised", "", 0, func() float64 { return float64(p.Alerts) }, !calm)
-	if calm {
-		add("p99", "p99, not short", "ms", 0, func() float64 { return p.Plenty.P99 }, false)
-	} else {
-		add("p99", "p99 over the undisturbed, not short", "", p99Most, func() float64 {
+	p99 := figure{"p99", "p99, not short", "ms", 0, func() float64 { return p.Plenty.P99 }, false}
+	if !calm {
+		p99 = figure{"p99", "p99 over the undisturbed, not short", "", p99Most, func() float64 {
 			return p.Plenty.P99 / max(r.Phases[0].Plenty.P99, 0.001)
-		}, kills)
+		}, kills}
 	}
-	add("short-wait", "longest wait, short", "ms", short, func() float64 { return p.Short.Max }, !calm)
-	add("exact-wait", "longest wait, every grant an entry", "ms", short, func() float64 { return p.Exact.Max }, !calm)
+	for _, f := range []figure{
+		{"wait", "longest wait, not short", "ms", wait, func() float64 { return p.Plenty.Max }, !calm},
+		{"refused", "not granted by a node, not short", "", 0, func() float64 {
+			return float64(p.Plenty.Denied + p.Plenty.Local + p.Plenty.Failed)
+		}, !calm},
+		{"alerts", "alerts that clients raised", "", 0, func() float64 { return float64(p.Alerts) }, !calm},
+		p99,
+		{"short-wait", "longest wait, short", "ms", short, func() float64 { return p.Short.Max }, !calm},
+		{"exact-wait", "longest wait, every grant an entry", "ms", short, func() float64 { return p.Exact.Max }, !calm},
+	} {
+		b := bound.Bound{Bound: p.Phase + "-" + f.slug, Name: p.Name + ": " + f.name, Unit: f.unit, Most: &f.most}
+		if p.Why != "" {
+			list = append(list, b.Judge(nil, p.Why, f.binds))
+			continue
+		}
+		list = append(list, b.Judge(one(f.got()), "", f.binds && !r.Hasty))
+	}
 	return list
 }
 

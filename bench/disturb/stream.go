@@ -58,7 +58,19 @@ func (s *stream) spec() check.Spec {
 	return check.Spec{Amount: s.rate, Interval: int64(time.Second), TargetBP: 10_010, Burst: s.burst}
 }
 
+// apply applies the limit, and waits out an election.
 func (s *stream) apply(ctx context.Context, nodes *bench.Nodes) error {
+	ctx, cancel := context.WithTimeout(ctx, formWait)
+	defer cancel()
+	for {
+		err := s.applyAt(ctx, nodes)
+		if err == nil || !bench.MayHaveHappened(err) || !pause(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+func (s *stream) applyAt(ctx context.Context, nodes *bench.Nodes) error {
 	leader, err := nodes.Leader(ctx)
 	if err != nil {
 		return err
@@ -68,8 +80,11 @@ func (s *stream) apply(ctx context.Context, nodes *bench.Nodes) error {
 		return err
 	}
 	defer conn.Close()
+	attempt, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
 	keys := int64(len(s.keys))
-	_, err = quorleasev1.NewLimitsClient(conn).Apply(ctx, &quorleasev1.LimitsApplyRequest{Limits: []*quorleasev1.Limit{{
+	limits := quorleasev1.NewLimitsClient(conn)
+	_, err = limits.Apply(attempt, &quorleasev1.LimitsApplyRequest{Limits: []*quorleasev1.Limit{{
 		Name: s.limit, Per: []string{"key"}, MaxKeys: &keys, Exact: s.exact, Lease: durationpb.New(limitLease),
 		OnQuorumLoss: quorleasev1.FallbackMode_CLOSED_ON_LOSS,
 		Dimensions: []*quorleasev1.Dimension{{
