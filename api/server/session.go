@@ -66,8 +66,6 @@ type session struct {
 	ready  []*item
 	sealed []answers
 	open   int
-	// spare is memory for answers, if any.
-	spare []byte
 	// read says that the reader has ended, and readErr why.
 	read    bool
 	readErr error

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/quorlease/quorlease/api/codec/items"
@@ -22,11 +23,23 @@ type answers struct {
 func (a *answers) isFull() bool { return a.count >= answersMost || len(a.bytes) >= answersBytes }
 
 // So many answers, or a little more than so many bytes of them, are handed to the writer
-// together. Memory for twice as much is kept for others.
+// together.
 const (
 	answersMost  = 128
 	answersBytes = 32 << 10
 )
+
+// rooms are memory for answers: each goes through the hands of a reader and a writer, and
+// an idle session has none. What a few large answers made larger is not kept.
+var rooms = sync.Pool{New: func() any { return new([]byte) }}
+
+func takeRoom() []byte { return (*rooms.Get().(*[]byte))[:0] }
+
+func giveRoom(room []byte) {
+	if cap(room) <= 2*answersBytes {
+		rooms.Put(&room)
+	}
+}
 
 // accept takes one message in, item by item, as there is room.
 func (s *session) accept(message *items.Requests) error {
@@ -110,6 +123,9 @@ func (s *session) atOnce(now time.Time, item *quorleasev1.RequestItem) (ok bool,
 	if s.server.itemBytes.Load() > s.server.config.SessionBytesMax || s.server.isDraining() || s.isOpen(item.GetSeq()) {
 		return false, nil
 	}
+	if s.given.bytes == nil {
+		s.given.bytes = takeRoom()
+	}
 	s.given.bytes, ok, err = s.desk.Answer(s.stream.Context(), now, item, s.given.bytes)
 	if ok {
 		if s.given.count++; s.given.isFull() {
@@ -133,6 +149,10 @@ func (s *session) isOpen(seq uint64) bool {
 // hand hands to the writer what was answered at once.
 func (s *session) hand() {
 	if s.given.count == 0 {
+		if s.given.bytes != nil {
+			giveRoom(s.given.bytes)
+			s.given.bytes = nil
+		}
 		return
 	}
 	given := s.given
@@ -145,22 +165,10 @@ func (s *session) hand() {
 		s.open += given.count
 		s.sealed = append(s.sealed, given)
 	}
-	s.given.bytes, s.spare = s.spare, nil
 	s.mu.Unlock()
 	if over {
 		s.server.itemBytes.Add(-given.cost)
 		return
 	}
 	signal(s.wake)
-}
-
-// keep keeps memory of answers that were sent for others.
-func (s *session) keep(sent []answers) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, one := range sent {
-		if cap(one.bytes) > cap(s.spare) && cap(one.bytes) <= 2*answersBytes {
-			s.spare = one.bytes[:0]
-		}
-	}
 }

@@ -118,7 +118,6 @@ func seal(batch []*item, sealed []answers) ([]answers, error) {
 
 // sendSome sends one message and returns the rest.
 func (s *session) sendSome(sealed []answers) ([]answers, error) {
-	s.reply.Reset()
 	n, sum := 0, answers{}
 	for ; n < len(sealed); n++ {
 		one := &sealed[n]
@@ -132,7 +131,10 @@ func (s *session) sendSome(sealed []answers) ([]answers, error) {
 	err := s.stream.SendMsg(&s.reply)
 	s.stall.Stop()
 	s.sent(sum.count, sum.cost)
-	s.keep(sealed[:n])
+	s.reply.Reset()
+	for _, one := range sealed[:n] {
+		giveRoom(one.bytes)
+	}
 	return sealed[n:], err
 }
 
