@@ -56,6 +56,8 @@ func (b Bound) Judge(got *stat.Spread, why string, binds bool) Bound {
 	if !binds {
 		b.Least, b.Most, b.Aim, b.Required = nil, nil, nil, false
 	}
+	// What is only there to be read is nobody's loss.
+	b.Required = b.Required && (b.Least != nil || b.Most != nil)
 	b.Got, b.Why = got, why
 	if got == nil {
 		if why == "" {

@@ -19,6 +19,8 @@ func TestJudge(t *testing.T) {
 	read := Bound{Bound: "read", Name: "to be read"}
 	there := ratio
 	there.Required = true
+	missing := read
+	missing.Required = true
 	for name, row := range map[string]struct {
 		b                          Bound
 		got                        *stat.Spread
@@ -61,8 +63,9 @@ func TestJudge(t *testing.T) {
 			b: ratio, ok: true, must: "≥ 0.75 (aim 0.9)", value: "not measured: there is no figure",
 			verdict: NotMeasured,
 		},
-		"too short to bind": {b: there, got: &stat.Spread{}, read: true, ok: true, value: "0"},
-		"to be read":        {b: read, got: &stat.Spread{Median: 3, Min: 3, Max: 3}, ok: true, value: "3"},
+		"to be read, and not there": {b: missing, why: "b is not there", ok: true, value: "not measured: b is not there"},
+		"too short to bind":         {b: there, got: &stat.Spread{}, read: true, ok: true, value: "0"},
+		"to be read":                {b: read, got: &stat.Spread{Median: 3, Min: 3, Max: 3}, ok: true, value: "3"},
 	} {
 		b := row.b.Judge(row.got, row.why, !row.read)
 		if b.OK != row.ok || b.Must() != row.must || b.Value() != row.value || b.Verdict() != row.verdict {

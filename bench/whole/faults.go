@@ -40,11 +40,16 @@ func faults(ctx context.Context, c *Config) (Shown, error) {
 // Section is the run as a part of a sheet.
 func (d disturbed) Section() sheet.Section {
 	s := sheet.Section{
-		Section: "faults", Title: "While nodes are killed, stopped and cut off", Hasty: d.Hasty, Bounds: d.Bounds,
-		Checks: d.Checks,
+		Section: "faults", Title: "While nodes are killed, stopped and cut off", Hasty: d.Hasty, Checks: d.Checks,
 		Heading: []string{fmt.Sprintf(
 			"%s grants a second at most; in an open loop %s a second were asked for of buckets that are not short",
 			plot.Number(d.MeasuredRate), plot.Number(d.OfferedRate))},
+	}
+	// What is only there to be read is in the table.
+	for i := range d.Bounds {
+		if d.Bounds[i].Must() != "" {
+			s.Bounds = append(s.Bounds, d.Bounds[i])
+		}
 	}
 	phases := sheet.Table{Title: "what callers saw, from when a question was meant to be asked", Heads: []string{
 		"what happened", "times", "asked", "not granted", "from escrow", "p50 ms", "p99 ms", "longest ms",

@@ -1,6 +1,7 @@
 package whole
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,7 @@ func (c *Config) part(ctx context.Context, p Part) (one Measured, err error) {
 	one = Measured{Part: p.Name, Seconds: time.Since(began).Seconds()}
 	switch {
 	case ctx.Err() != nil:
-		return one, fmt.Errorf("%s: %w", p.Name, errors.Join(ctx.Err(), err))
+		return one, fmt.Errorf("%s: %w", p.Name, cmp.Or(err, ctx.Err()))
 	case err != nil:
 		one.Failed = err.Error()
 		one.section = sheet.Section{Section: p.Name, Title: p.Title, Failed: one.Failed}
