@@ -100,6 +100,7 @@ func (r *run) open(ctx context.Context) error {
 	sides := time.Duration(2)
 	r.tally = tally.New(tally.Bucket{
 		Limit: limitName, Dimension: dimension, Rate: c.LimitRate, Interval: time.Second, Burst: c.LimitBurst,
+		Escrow: !c.Exact,
 	}, keyNames(c.Keys), sides*time.Duration(c.Rounds)*(c.Warmup+c.Length)+tallySpare)
 	return nil
 }

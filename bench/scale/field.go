@@ -37,7 +37,7 @@ func (c *cluster) open(
 	ctx context.Context, keys int, exact bool, timeout, length time.Duration,
 ) (*field, error) {
 	bucket := shape(keys)
-	bucket.Limit = limitName
+	bucket.Limit, bucket.Escrow = limitName, !exact
 	if err := c.apply(ctx, keys, bucket, exact); err != nil {
 		return nil, err
 	}

@@ -20,10 +20,14 @@ func (t *Tally) Outside(slack time.Duration, permits bool) (checks []report.Chec
 		return nil, err
 	}
 	if longest := time.Duration(t.longest.Load()); !permits {
+		what := "the longest answer"
+		if t.bucket.Escrow {
+			longest, what = longest+EscrowLife, "the longest answer and the life of escrow"
+		}
 		v := spending.Outside(longest)
 		checks = append(checks, verdict("G1", "the clients' clock", v,
-			v.Said(fmt.Sprintf("grants in windows of every length, slack %v (the longest answer) and a slot of %v",
-				longest.Round(time.Microsecond), spending.Slot))))
+			v.Said(fmt.Sprintf("grants in windows of every length, slack %v (%s) and a slot of %v",
+				longest.Round(time.Microsecond), what, spending.Slot))))
 	}
 	v := spending.Outside(slack)
 	return append(checks, verdict("G2", "the clients' clock", v,

@@ -21,7 +21,12 @@ type Bucket struct {
 	Rate             int64
 	Interval         time.Duration
 	Burst            int64
+	// Escrow: nodes may hold its tokens, debited as long as EscrowLife before they grant them.
+	Escrow bool
 }
+
+// EscrowLife is that of limits that say nothing of it, as those of every bench.
+const EscrowLife = 3 * time.Second
 
 // Tally holds every grant that a client saw, by key and slot, over all rounds.
 // Callers use it at the same time.

@@ -64,6 +64,11 @@ func TestOutside(t *testing.T) {
 	if !strings.Contains(checks[0].Text, "broken at 1 moments") {
 		t.Error(checks[0].Text)
 	}
+	// Where a node may have held them they may have been debited earlier.
+	tally.bucket.Escrow = true
+	if checks, err = tally.Outside(2*time.Second, false); err != nil || !checks[0].OK {
+		t.Errorf("two more than the burst from escrow: %+v, %v", checks, err)
+	}
 	checks, err = tally.Outside(0, true)
 	if err != nil || len(checks) != 1 || checks[0].Guarantee != "G2" || checks[0].OK {
 		t.Errorf("permits are only held to G2: %+v, %v", checks, err)

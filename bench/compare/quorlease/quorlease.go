@@ -95,6 +95,7 @@ func (q *Cluster) configure(ctx context.Context) error {
 			name := limitName(&b, exact)
 			q.tallies[name] = tally.New(tally.Bucket{
 				Limit: name, Dimension: dimension, Rate: b.PerSecond, Interval: time.Second, Burst: b.Burst,
+				Escrow: !exact,
 			}, b.AllKeys(), q.config.Lasting)
 		}
 	}
