@@ -95,7 +95,7 @@ func holding() []Checked {
 	a.again = 0
 	work.Asks`)}}, "cluster/escrow", "TestTraps"},
 		// The answer brings the tokens.
-		{Mistake{"T10", nil, []overlay.Edit{carries("ask.go",
+		{Mistake{"T10", []string{"escrow"}, []overlay.Edit{carries("ask.go",
 			`	case result.GetEscrow().GetOutcome() == logv1.EscrowResult_OUTCOME_GRANTED:
 `, `	case result.GetEscrow().GetOutcome() == logv1.EscrowResult_OUTCOME_GRANTED:
 		if mistake("T10") {
@@ -126,7 +126,7 @@ func holding() []Checked {
 func voiding() []Checked {
 	return []Checked{
 		// What a change of a limit voids is taken back.
-		{Mistake{"T9", nil, []overlay.Edit{
+		{Mistake{"T9", []string{"G1"}, []overlay.Edit{
 			{File: "fsm/limit.go", Text: `	"github.com/quorlease/quorlease/fsm/refuse"
 `, With: `	"github.com/quorlease/quorlease/fsm/refund"
 	"github.com/quorlease/quorlease/fsm/refuse"

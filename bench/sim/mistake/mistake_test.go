@@ -15,7 +15,7 @@ import (
 var caughtBy = map[string]int{
 	"T13": 5, "T14": 1, "T17": 8, "T24": 2, "T25": 4, "T26": 178, "T27": 2, "T28": 2, "T29": 1, "T48": 6, "T49": 20,
 	"slots-kept": 2, "slots-twice": 2, "session-lost": 2, "pause-cut": 18,
-	"T33": 1, "T50": 5, "T50-hold": 41, "T51": 9, "T51-room": 21, "T52": 1,
+	"T9": 11, "T10": 13, "T33": 1, "T50": 5, "T50-hold": 41, "T51": 9, "T51-room": 21, "T52": 1,
 	"R31-pending": 3, "R31-steady": 7, "R31-healthy": 7, "R33-leader": 3, "R33-again": 3, "R37": 7,
 }
 
