@@ -56,6 +56,11 @@ func TestWrongFallbacksHaveTheirPlace(t *testing.T) {
 			"reserve of an open limit", head + "    share_reserve: 10%\n",
 			"4:5: limits[0].share_reserve: is for a rate with on_quorum_loss: share",
 		},
+		{
+			"reserve of next to nothing",
+			"limits: [{name: a, rate: {n: 1/s}, target: 0.02%, on_quorum_loss: share, share_reserve: 51%}]",
+			"limits[0].share_reserve: 51% is out of range 0%..50%",
+		},
 		{"fallback of unlimited", free + "fallback: {share: 1%}}]", "1:48: limits[0].fallback.share: must be absent where"},
 	} {
 		t.Run(test.name, test.check)

@@ -24,14 +24,13 @@ func Mode(l *logv1.Limit) quorleasev1.FallbackMode {
 	return cmp.Or(quorleasev1.FallbackMode(l.GetOnQuorumLoss()), quorleasev1.FallbackMode_OPEN_ON_LOSS)
 }
 
-// ModeName is a mode as the file calls it, empty for what is none.
+// ModeName is a mode as the file calls it, empty for none.
 func ModeName(mode quorleasev1.FallbackMode) string { return modes.Name(mode) }
 
-func (d *decoder) mode(n ast.Node, path string) quorleasev1.FallbackMode {
-	if n == nil {
-		return quorleasev1.FallbackMode_FALLBACK_MODE_UNSPECIFIED
+func (d *decoder) mode(n ast.Node, path string) (mode quorleasev1.FallbackMode) {
+	if n != nil {
+		mode, _ = value(d, n, path, "open, share or closed", modes.Parse)
 	}
-	mode, _ := value(d, n, path, "open, share or closed", modes.Parse)
 	return mode
 }
 
@@ -40,8 +39,7 @@ func (d *decoder) fallbackShare(n ast.Node, path string) *int64 {
 	if n == nil {
 		return nil
 	}
-	f := d.fields(n, path, "share")
-	return d.share(f["share"], path+".share")
+	return d.share(d.fields(n, path, "share")["share"], path+".share")
 }
 
 // fallback says what clients do while nobody answers: openly, unless the limit
@@ -55,10 +53,12 @@ func (r *resolver) fallback(l *quorleasev1.Limit, out *logv1.Limit) {
 	}
 	out.OnQuorumLoss = logv1.OnQuorumLoss(mode)
 	if l.FallbackShareBp != nil {
-		share := r.share("fallback_share_bp", l.GetFallbackShareBp(), 0, bucket.Whole)
-		out.FallbackShare = &share
+		out.FallbackShare = new(r.share("fallback_share_bp", l.GetFallbackShareBp(), 0, bucket.Whole))
 	}
-	if out.ShareReserve = r.share("share_reserve_bp", l.GetShareReserveBp(), 0, bucket.Whole-1); out.ShareReserve > 0 &&
+	// A hundredth of a percent is handed out at least.
+	target := max(1, cmp.Or(l.GetTargetBp(), bucket.Whole))
+	most := bucket.Whole - (bucket.Whole+target-1)/target
+	if out.ShareReserve = r.share("share_reserve_bp", l.GetShareReserveBp(), 0, most); out.ShareReserve > 0 &&
 		(mode != quorleasev1.FallbackMode_SHARE_ON_LOSS || l.Concurrency != nil || l.GetQuota() != nil) {
 		r.fail("share_reserve_bp", "is for a rate with on_quorum_loss: share")
 	}
