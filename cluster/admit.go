@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/retries"
 	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/refuse"
 )
 
 // Pending is one operation that waits for its answer. The caller fills in the
@@ -149,7 +150,7 @@ const waitMax = time.Hour
 func (n *Node) enter(it *door.Item) {
 	var err error
 	if it.Size, err = batch.Size(it.Operation); err != nil {
-		it.Owner.Answer(refusal(logv1.Refusal_CAUSE_BAD_FIELD, "operation", err.Error()), nil)
+		it.Owner.Answer(refuse.Result(refuse.Field("operation", "%v", err)), nil)
 		return
 	}
 	if err := n.door.Admit(it); err != nil {
@@ -246,10 +247,4 @@ func (n *Node) Acquire(ctx context.Context, op *logv1.Acquire, attempt uint32) (
 func (n *Node) ApplyLimits(ctx context.Context, op *logv1.ApplyLimits) (*logv1.LimitsResult, error) {
 	r, err := n.Do(ctx, &logv1.Operation{Kind: &logv1.Operation_ApplyLimits{ApplyLimits: op}}, 0)
 	return r.GetLimits(), err
-}
-
-func refusal(cause logv1.Refusal_Cause, field, message string) *logv1.Result {
-	return &logv1.Result{Kind: &logv1.Result_Refusal{
-		Refusal: &logv1.Refusal{Cause: cause, Field: field, Message: message},
-	}}
 }

@@ -3,7 +3,6 @@ package cluster
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/door"
 	"github.com/quorlease/quorlease/cluster/entry"
 	"github.com/quorlease/quorlease/cluster/grant"
+	"github.com/quorlease/quorlease/cluster/lineup"
 	"github.com/quorlease/quorlease/cluster/outcome"
 )
 
@@ -35,21 +35,14 @@ const (
 // being written while this node applies the last one and tells its waiters.
 type proposer struct {
 	node *Node
-	// wake says that there is something to do.
-	wake chan struct{}
+	// line is what waits for the next entry, wake says that there is something to do.
+	line *lineup.Line
+	wake nudger
 	// begun is nudged when this node begins to apply an entry, which is then committed.
 	begun nudger
 	// proposals are what raft has, in order. There is room for what is being applied.
 	proposals chan *proposal
 
-	mu struct {
-		sync.Mutex
-		// queue is what waits, in order of arrival. It may hold operations that
-		// were answered meanwhile.
-		queue []*door.Item
-		// term is the term in which this node serves, 0 while it doesn't.
-		term uint64
-	}
 	// last is the last entry.
 	last *proposal
 	// lastStamp is when the last entry was stamped, on the node's own clock.
@@ -67,68 +60,35 @@ type proposal struct {
 
 func newProposer(n *Node) *proposer {
 	return &proposer{
-		node: n, wake: make(chan struct{}, 1), begun: newNudger(), proposals: make(chan *proposal, 1),
+		node: n, line: lineup.New(n.door, 2*n.config.MaxPending), wake: newNudger(), begun: newNudger(),
+		proposals: make(chan *proposal, 1),
 	}
 }
 
-// serve lets operations in: this node leads in term, its Barrier has passed and
-// its clock counts on alone.
+// serve lets operations in.
 func (p *proposer) serve(term uint64) {
-	p.mu.Lock()
-	p.mu.term = term
-	p.mu.Unlock()
-	p.nudge()
+	p.line.Serve(term)
+	p.wake.nudge()
 }
 
-// drop lets nothing in any more and sends what was not proposed elsewhere. A
-// queue must not survive its leadership: the waiters would be revived when the
-// node is elected again (T25).
+// drop lets nothing in any more and sends what was not proposed elsewhere.
 func (p *proposer) drop() {
-	p.mu.Lock()
-	p.mu.term = 0
-	queue := p.mu.queue
-	p.mu.queue = nil
-	p.mu.Unlock()
-	for _, it := range queue {
+	for _, it := range p.line.Drop() {
 		p.node.reroute(it)
 	}
 }
 
 // term is the term in which this node serves as the leader, 0 while it doesn't.
-func (p *proposer) term() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.term
-}
+func (p *proposer) term() uint64 { return p.line.Term() }
 
 // enqueue takes items for the next entry, one right behind the other. It returns
 // false, and takes none, when this node does not serve as the leader.
 func (p *proposer) enqueue(items ...*door.Item) bool {
-	p.mu.Lock()
-	if p.mu.term == 0 {
-		p.mu.Unlock()
+	if !p.line.Add(items...) {
 		return false
 	}
-	p.mu.queue = append(p.mu.queue, items...)
-	if len(p.mu.queue) > 2*p.node.config.MaxPending {
-		p.purgeLocked()
-	}
-	p.mu.Unlock()
-	p.nudge()
+	p.wake.nudge()
 	return true
-}
-
-// purgeLocked forgets what was answered while it waited. Only a proposer that
-// hangs lets so much pile up.
-func (p *proposer) purgeLocked() {
-	p.mu.queue = p.node.door.StillWaiting(p.mu.queue)
-}
-
-func (p *proposer) nudge() {
-	select {
-	case p.wake <- struct{}{}:
-	default:
-	}
 }
 
 // run proposes until stop is closed.
@@ -143,7 +103,7 @@ func (p *proposer) run(stop <-chan struct{}) {
 		select {
 		case <-stop:
 			return
-		case <-p.wake:
+		case <-p.wake.wake:
 		case <-timer.C:
 		}
 		for p.step(stop) {
@@ -162,7 +122,7 @@ func (p *proposer) step(stop <-chan struct{}) bool {
 		return false
 	default:
 	}
-	b, term := p.next()
+	b, term := p.line.Next()
 	taken := b.Len()
 	if last := p.last; last != nil && grant.Behind(b.Operations(), last.batch.Operations()) {
 		// Whether a bucket is promised to anybody the entry says that is being applied (T46).
@@ -178,19 +138,6 @@ func (p *proposer) step(stop <-chan struct{}) bool {
 	}
 	p.propose(b, term)
 	return taken > 0
-}
-
-// next takes the operations of the next entry from the queue.
-func (p *proposer) next() (*batch.Batch[*door.Item], uint64) {
-	b := &batch.Batch[*door.Item]{}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.term == 0 {
-		return b, 0
-	}
-	taken := p.node.door.Claim(p.mu.queue, nil, func(it *door.Item) bool { return b.Add(it.Operation, it.Size, it) })
-	p.mu.queue = slices.Delete(p.mu.queue, 0, taken)
-	return b, p.mu.term
 }
 
 // propose stamps and proposes one entry, and waits until it is committed or its

@@ -173,7 +173,7 @@ func (f *raftFSM) Snapshot() (raft.FSMSnapshot, error) {
 	handle := f.machine.Snapshot()
 	f.sinceSnapshot.Store(0)
 	f.metrics.SnapshotPause(time.Since(start))
-	return &raftSnapshot{handle, f.snapshots}, nil
+	return f.snapshots.Persisting(handle), nil
 }
 
 // Restore replaces the state, all of it or nothing, and anchors the clock to
@@ -197,27 +197,3 @@ func (f *raftFSM) Restore(source io.ReadCloser) error {
 	f.reached.Advance(machine.Index())
 	return nil
 }
-
-// raftSnapshot writes one snapshot.
-type raftSnapshot struct {
-	handle *fsm.Snapshot
-	store  *disk.Snapshots
-}
-
-// Persist implements raft.FSMSnapshot. It reads the snapshot back as soon as it
-// is complete: the log behind it is about to be deleted (R23).
-func (s *raftSnapshot) Persist(sink raft.SnapshotSink) error {
-	if err := s.store.Tighten(sink.ID()); err != nil {
-		return errors.Join(err, sink.Cancel())
-	}
-	if _, err := s.handle.WriteTo(sink); err != nil {
-		return errors.Join(fmt.Errorf("write snapshot: %w", err), sink.Cancel())
-	}
-	if err := sink.Close(); err != nil {
-		return fmt.Errorf("close snapshot: %w", err)
-	}
-	return s.store.Verify(sink.ID())
-}
-
-// Release implements raft.FSMSnapshot.
-func (s *raftSnapshot) Release() { s.handle.Release() }
