@@ -61,7 +61,8 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.IntSliceVar(&c.Keys, "keys", c.Keys, "`numbers` of active buckets that callers choose from, 1 to 1000000 each")
 	flags.IntSliceVar(&c.Callers, "callers", c.Callers, "`numbers` of callers, 1 to 10000 each")
 	flags.IntSliceVar(&c.Buckets, "buckets", c.Buckets, "`numbers` of buckets in snapshots, 1000 to 1000000 each")
-	flags.Float64Var(&c.Steady, "steady", c.Steady, "how `many` grants a second are asked for where log entries are counted")
+	flags.Float64Var(&c.Steady, "steady", c.Steady,
+		"how `many` grants a second are asked for where log entries are counted")
 	flags.IntVar(&c.Rounds, "rounds", c.Rounds, "how `many` rounds, each of every number, 1 to 100")
 	flags.DurationVar(&c.Warmup, "warmup", c.Warmup,
 		"part of a turn that is not counted; there is none for numbers of keys")
