@@ -271,31 +271,6 @@ func (n *node) fail(items []*door.Item, err error) {
 	}
 }
 
-// note is what is known of an entry beside what the log has of it: who stamped it,
-// and what it says. Its bytes say the same to every node, and no replica changes it:
-// who applies it first decodes it for all, as the witness has it from a node.
-type note struct {
-	stamp *judge.Stamp
-	entry *logv1.Entry
-}
-
-func (n *node) decoded(e *quorum.Entry) (*logv1.Entry, error) {
-	about := e.Note.(*note)
-	if about.entry != nil {
-		return about.entry, nil
-	}
-	entry, err := fsm.DecodeEntry(e.Payload)
-	if err != nil {
-		return nil, err
-	}
-	// As cluster/entry does it (T4).
-	if entry.GetTerm() != e.Term && n.world.trap != trap.OldStamp {
-		entry.Stamp = 0
-	}
-	about.entry = entry
-	return entry, nil
-}
-
 // Apply implements quorum.Machine.
 func (n *node) Apply(index uint64, e *quorum.Entry) {
 	entry, err := n.decoded(e)
