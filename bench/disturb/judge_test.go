@@ -51,6 +51,9 @@ func TestJudge(t *testing.T) {
 				spoilt(func(one *record) { one.intended += i; one.answered = one.intended + 9e6 })(r)
 			}
 		}, "killed: p99 over the undisturbed"},
+		"the_machine_is_busy": {func(r *run) {
+			r.plenty.history.note(0, record{intended: 5e9, answered: 5e9 + 60e6, ends: 7e9, late: 51_000})
+		}, "killed: longest wait, not short: not measured: with nothing done the callers themselves were late by 51 ms"},
 		"somebody_is_woken": {func(r *run) { r.phases[0].alerts = 1 }, "killed: alerts that clients raised"},
 		"a_lease_is_lost":   {func(r *run) { r.lost = 1 }, "leases that were acknowledged and are not in the log"},
 		"G2_broken": {func(r *run) {

@@ -173,13 +173,29 @@ func (r *Result) bounds(p *Phase) (list []bound.Bound) {
 		{"exact-wait", "longest wait, every grant an entry", "ms", short, func() float64 { return p.Exact.Max }, !calm},
 	} {
 		b := bound.Bound{Bound: p.Phase + "-" + f.slug, Name: p.Name + ": " + f.name, Unit: f.unit, Most: &f.most}
-		if p.Why != "" {
-			list = append(list, b.Judge(nil, p.Why, f.binds))
-			continue
+		binds := f.binds && !r.Hasty
+		switch void := r.void(); {
+		case p.Why != "":
+			b = b.Judge(nil, p.Why, binds)
+		case void != "" && binds:
+			b.Required = true
+			b = b.Judge(nil, void, binds)
+		default:
+			b = b.Judge(one(f.got()), "", binds)
 		}
-		list = append(list, b.Judge(one(f.got()), "", f.binds && !r.Hasty))
+		list = append(list, b)
 	}
 	return list
+}
+
+// void says why nothing can be said of any wait: while nothing was done to the nodes this
+// program itself was kept from asking for longer than a grant may take.
+func (r *Result) void() string {
+	if late := r.Phases[0].LateMS; late > waitMost {
+		return fmt.Sprintf("with nothing done the callers themselves were late by %.0f ms: "+
+			"the machine was busy with something else", late)
+	}
+	return ""
 }
 
 // Missed says, a line each, which guarantee broke and which bound was missed.
