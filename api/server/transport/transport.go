@@ -30,6 +30,10 @@ const (
 	// window is how much a client may send on a stream before it is read. It is
 	// fixed: gRPC would otherwise let it grow to 16 MiB for a fast sender.
 	window = 64 << 10
+	// workers take calls one after the other, with stacks that have grown: a new goroutine
+	// for each call spends a fifth of a call on growing its own. Calls beyond them, and beside
+	// those that wait or go on, have a goroutine of their own.
+	workers = 64
 )
 
 // Options are the bounds as options of the server.
@@ -50,5 +54,6 @@ func Options() []grpc.ServerOption {
 		grpc.StaticStreamWindowSize(window),
 		grpc.StaticConnWindowSize(16 * window),
 		grpc.WaitForHandlers(true),
+		grpc.NumStreamWorkers(workers),
 	}
 }
