@@ -35,6 +35,7 @@ func FuzzRequest(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	f.Cleanup(func() { _ = api.Close() })
 	web := httpapi.DefaultConfig()
 	web.API, web.Gatherer = api, prometheus.NewRegistry()
 	srv, err := httpapi.New(web)

@@ -137,8 +137,8 @@ type unaryCall struct {
 	service any
 }
 
-// New makes a Server. It serves nothing yet; Call works at once. It starts no
-// goroutine.
+// New makes a Server. It serves nothing yet; Call works at once. Close ends the goroutines
+// that it starts.
 func New(config Config) (*Server, error) {
 	if config.Identify == nil {
 		config.Identify = Loopback
