@@ -93,12 +93,14 @@ func TestA19LeaderChanges(t *testing.T) {
 				depose(c)
 			}
 			pass(9900*time.Millisecond - time.Since(start))
-			if c.Decide(c.Leader(), clustertest.Acquire("slot", 1)).GetGranted() {
-				t.Fatal("granted before its time")
+			granted := c.Decide(c.Leader(), clustertest.Acquire("slot", 1)).GetGranted()
+			// The last election may have taken until it was time.
+			if took := time.Since(start); granted && took < 10*time.Second {
+				t.Fatalf("granted before its time, after %s", took)
 			}
 			// Each election costs no more than the age of the last entry.
 			pass(13100*time.Millisecond - time.Since(start))
-			if !c.Decide(c.Leader(), clustertest.Acquire("slot", 1)).GetGranted() {
+			if !granted && !c.Decide(c.Leader(), clustertest.Acquire("slot", 1)).GetGranted() {
 				t.Fatalf("not granted after %s", time.Since(start))
 			}
 			c.RequireSameState()
