@@ -22,8 +22,7 @@ type checks struct {
 	removed, wiped map[int]bool
 	// knew: by what it had applied a place was a member.
 	knew map[int]bool
-	// away is since when a place does not run, lost when somebody lost a disk last.
-	away map[int]time.Duration
+	// lost is when somebody lost a disk last.
 	lost time.Duration
 }
 
@@ -34,20 +33,15 @@ func newChecks(j *judge.Judge, s *stage.Stage) checks {
 	}
 	return checks{
 		judge: j, stage: s, now: founders, joined: make(map[int]time.Duration), removed: make(map[int]bool),
-		wiped: make(map[int]bool), knew: make(map[int]bool), away: make(map[int]time.Duration), lost: -time.Hour,
+		wiped: make(map[int]bool), knew: make(map[int]bool), lost: -time.Hour,
 	}
 }
 
-// watch notes who runs.
+// watch notes who knows what.
 func (k *checks) watch() {
 	k.stage.At(nil, lookEvery, k.watch)
 	for _, p := range k.places {
 		k.learn(p)
-		if p.host.Runs() {
-			delete(k.away, p.id)
-		} else if _, known := k.away[p.id]; !known {
-			k.away[p.id] = k.stage.Real()
-		}
 	}
 }
 
@@ -126,7 +120,7 @@ func (k *checks) decided(leader, about *place, action membership.Action, next *q
 			continue
 		}
 		voters++
-		if since, away := k.away[s.ID]; !away || now-since < awayMost {
+		if since, away := k.places[s.ID].host.Away(); !away || now-since < awayMost {
 			there++
 		}
 	}

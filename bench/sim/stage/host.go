@@ -17,6 +17,8 @@ type Host struct {
 	process   uint64
 	dead      bool
 	suspended bool
+	// left is when it ran last.
+	left time.Duration
 	// since is when the suspension began; stops says that it stops the monotonic
 	// clock, stopped for how long that has stood still so far.
 	since   time.Duration
@@ -63,11 +65,22 @@ func (h *Host) drifted(d time.Duration) time.Duration {
 // Runs says whether a process runs and the machine is awake.
 func (h *Host) Runs() bool { return !h.dead && !h.suspended }
 
+// Away says since when it does not run; away is false while it does.
+func (h *Host) Away() (since time.Duration, away bool) { return h.left, !h.Runs() }
+
+// leave notes that it may be about to run no more.
+func (h *Host) leave() {
+	if h.Runs() {
+		h.left = h.stage.now
+	}
+}
+
 // Dead says whether the process was ended.
 func (h *Host) Dead() bool { return h.dead }
 
 // Kill ends the process with all that it had planned.
 func (h *Host) Kill() {
+	h.leave()
 	h.process++
 	h.dead = true
 	h.backlog = nil
@@ -82,6 +95,7 @@ func (h *Host) Suspend(d time.Duration, stops bool) {
 	if h.suspended {
 		return
 	}
+	h.leave()
 	h.suspended, h.since, h.stops = true, h.stage.now, stops
 	h.stage.At(nil, d, h.resume)
 }
