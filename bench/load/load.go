@@ -101,6 +101,13 @@ type drive struct {
 // Run loads the side with all callers and waits until they have stopped. A round
 // that ctx ends is an error.
 func Run(ctx context.Context, config *Config, s Side) (*Measured, error) {
+	if config.Rate > 0 {
+		defer keepTime()()
+	}
+	return run(ctx, config, s)
+}
+
+func run(ctx context.Context, config *Config, s Side) (*Measured, error) {
 	// What the other side left behind is not this one's to clean up.
 	runtime.GC()
 	d := &drive{config: config, slots: make([]Slot, (config.Length+SlotLength-1)/SlotLength)}

@@ -46,6 +46,29 @@ func (s *slow) Ask(ctx context.Context, _ int) (Answer, error) {
 	return Answer{Granted: s.asked%2 == 0, Local: s.asked%10 == 0, Escrow: s.asked%4 == 0}, nil
 }
 
+// TestTimeIsKept: an open loop in real time leaves nothing behind, the beat of its timers
+// included, and begins what it meant to.
+func TestTimeIsKept(t *testing.T) {
+	config := Config{
+		Callers: 4, Keys: 1, Distribution: stat.Uniform, Arrivals: stat.Even, Rate: 1000, Timeout: time.Second,
+		Seed: 1, Length: SlotLength, Reason: func(err error) string { return err.Error() },
+	}
+	m, err := Run(t.Context(), &config, atOnce{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if begun := m.Granted + m.Backlog; begun == 0 || begun > 101 {
+		t.Errorf("%d were begun or due, want 100", begun)
+	}
+}
+
+// atOnce grants without taking time.
+type atOnce struct{}
+
+func (a atOnce) Asker(int) (Asker, error)               { return a, nil }
+func (atOnce) CPU() (time.Duration, error)              { return 0, ErrUnknown }
+func (atOnce) Ask(context.Context, int) (Answer, error) { return Answer{Granted: true}, nil }
+
 // loaded is one round of one caller.
 func loaded(t *testing.T, change func(*Config, *slow)) *Measured {
 	t.Helper()
@@ -55,7 +78,7 @@ func loaded(t *testing.T, change func(*Config, *slow)) *Measured {
 	}
 	s := &slow{}
 	change(&config, s)
-	m, err := Run(t.Context(), &config, s)
+	m, err := run(t.Context(), &config, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package load
+
+func keepTime() (stop func()) { return func() {} }
