@@ -11,7 +11,12 @@ import (
 // that one a detour to the leader.
 const size = 1 << 14
 
-// Book is what is remembered. It may forget, and take one bucket for another once in four
+// sure is how many answers in a row have to come from the log until a bucket is taken for
+// one of which nodes hold nothing. A single one says little: a node that has just begun, or
+// has run out, gives it while others hold enough. It fills the lowest bits of a mark.
+const sure = 3
+
+// Book is what is remembered. It may forget, and take one bucket for another once in a
 // billion: what it says decides who is asked and nothing else. It takes no lock and is
 // safe for concurrent use. Make one with New.
 type Book struct {
@@ -27,22 +32,23 @@ func (b *Book) place(limit, key string) (at *atomic.Uint32, mark uint32) {
 	const prime = 0x9e3779b97f4a7c15
 	sum := maphash.String(b.seed, limit)*prime ^ maphash.String(b.seed, key)
 	sum *= prime
-	return &b.marks[sum%size], uint32(sum>>32) | 1
+	return &b.marks[sum%size], uint32(sum>>32) &^ sure
 }
 
-// Has says whether the last that was noted of a bucket is that it was held.
+// Has says whether a bucket was held by the last answers that were noted of it.
 func (b *Book) Has(limit, key string) bool {
 	at, mark := b.place(limit, key)
-	return at.Load() == mark
+	known := at.Load()
+	return known&^sure == mark && known&sure > 0
 }
 
 // Note notes whether an answer about a bucket came from tokens that a node held.
 func (b *Book) Note(limit, key string, held bool) {
 	at, mark := b.place(limit, key)
 	switch known := at.Load(); {
-	case held && known != mark:
-		at.Store(mark)
-	case !held && known == mark:
-		at.CompareAndSwap(mark, 0)
+	case held && known != mark|sure:
+		at.Store(mark | sure)
+	case !held && known&^sure == mark && known&sure > 0:
+		at.CompareAndSwap(known, known-1)
 	}
 }

@@ -16,9 +16,18 @@ func TestBook(t *testing.T) {
 	if !b.Has("a", "k") || b.Has("k", "a") || b.Has("ak", "") {
 		t.Error("want a/k and nothing else")
 	}
+	for range sure - 1 {
+		if b.Note("a", "k", false); !b.Has("a", "k") {
+			t.Error("want it known until three answers in a row say otherwise")
+		}
+	}
+	if b.Note("a", "k", false); b.Has("a", "k") {
+		t.Error("want it forgotten after three answers from the log")
+	}
+	b.Note("a", "k", true)
 	b.Note("a", "k", false)
-	if b.Has("a", "k") {
-		t.Error("the last that was noted counts")
+	if !b.Has("a", "k") {
+		t.Error("want the count to begin anew with each answer from what is held")
 	}
 }
 
