@@ -44,6 +44,9 @@ type Config struct {
 
 	// Progress gets a line now and then, Log what the processes say. Nil: nobody.
 	Progress, Log io.Writer
+
+	// onTime is load.Config's.
+	onTime func() (stop func())
 }
 
 // Default is a run of some four minutes.

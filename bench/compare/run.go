@@ -80,7 +80,10 @@ func (r *run) note(s peer.System, way peer.Way, bucket peer.Bucket) func(key int
 
 // Run compares, and ends every process that it started. A bound that was missed is
 // in the result and no error.
-func Run(ctx context.Context, c Config) (*page.Result, error) { return compare(ctx, &c, entrants()) }
+func Run(ctx context.Context, c Config) (*page.Result, error) {
+	c.onTime = load.KeepTime
+	return compare(ctx, &c, entrants())
+}
 
 func compare(ctx context.Context, c *Config, all []entrant) (result *page.Result, err error) {
 	if err := c.Validate(); err != nil {
@@ -252,7 +255,7 @@ func (r *run) measure(ctx context.Context, n int, d *door) error {
 		Grant: d.note,
 	}
 	if d.kind == page.Paced {
-		round.Rate = c.PacedRate
+		round.Rate, round.OnTime = c.PacedRate, c.onTime
 	}
 	m, err := load.Run(ctx, &round, d)
 	if err != nil {

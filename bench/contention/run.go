@@ -250,6 +250,7 @@ func (r *run) round(ctx context.Context, n int) error {
 
 func (r *run) measure(ctx context.Context, n int, s load.Side) (report.Side, error) {
 	config := r.config.load(n)
+	config.OnTime = load.KeepTime
 	name := "echo"
 	ours := s == load.Side(r.authority)
 	if ours {

@@ -11,11 +11,11 @@ import (
 // beatEvery is how late a caller of an open loop may begin by the program's own doing.
 const beatEvery = 100 * time.Microsecond
 
-// keepTime makes the timers of an open loop end in time, until stop. An idle Go program
+// KeepTime makes the timers of an open loop end in time, until stop. An idle Go program
 // sleeps for whole milliseconds: nearly every call that nothing else wakes would begin up
 // to one late, which is not the time of whoever is asked. A file that is ready at each
 // beat wakes it. Where there are none, it does nothing.
-func keepTime() (stop func()) {
+func KeepTime() (stop func()) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
 		return func() {}

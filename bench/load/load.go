@@ -55,6 +55,9 @@ type Config struct {
 	// Length is measured, after a Warmup that is not.
 	Warmup, Length time.Duration
 
+	// OnTime makes timers end in time while an open loop runs, until stop: KeepTime, or nil
+	// in a bubble of testing/synctest, where they always do.
+	OnTime func() (stop func())
 	// Reason names a failure.
 	Reason func(error) string
 	// Grant, where there is one, is told every grant that a server gave, by many at
@@ -101,13 +104,9 @@ type drive struct {
 // Run loads the side with all callers and waits until they have stopped. A round
 // that ctx ends is an error.
 func Run(ctx context.Context, config *Config, s Side) (*Measured, error) {
-	if config.Rate > 0 {
-		defer keepTime()()
+	if config.Rate > 0 && config.OnTime != nil {
+		defer config.OnTime()()
 	}
-	return run(ctx, config, s)
-}
-
-func run(ctx context.Context, config *Config, s Side) (*Measured, error) {
 	// What the other side left behind is not this one's to clean up.
 	runtime.GC()
 	d := &drive{config: config, slots: make([]Slot, (config.Length+SlotLength-1)/SlotLength)}

@@ -51,7 +51,7 @@ func (s *slow) Ask(ctx context.Context, _ int) (Answer, error) {
 func TestTimeIsKept(t *testing.T) {
 	config := Config{
 		Callers: 4, Keys: 1, Distribution: stat.Uniform, Arrivals: stat.Even, Rate: 1000, Timeout: time.Second,
-		Seed: 1, Length: SlotLength, Reason: func(err error) string { return err.Error() },
+		Seed: 1, Length: SlotLength, OnTime: KeepTime, Reason: func(err error) string { return err.Error() },
 	}
 	m, err := Run(t.Context(), &config, atOnce{})
 	if err != nil {
@@ -78,7 +78,7 @@ func loaded(t *testing.T, change func(*Config, *slow)) *Measured {
 	}
 	s := &slow{}
 	change(&config, s)
-	m, err := run(t.Context(), &config, s)
+	m, err := Run(t.Context(), &config, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,8 @@ func (f *field) load(ctx context.Context, c *Config, a asking) (*loaded, error) 
 	m, err := load.Run(ctx, &load.Config{
 		Callers: a.callers, Rate: a.rate, Keys: f.keys, Distribution: stat.Uniform, Arrivals: stat.Poisson,
 		Timeout: c.Timeout, Seed: c.Seed + a.seed, Warmup: a.warmup, Length: c.Length, Reason: link.Reason,
-		Began: watch.began,
+		OnTime: load.KeepTime,
+		Began:  watch.began,
 		Grant: func(key int, sent, ended time.Time) {
 			f.tally.Grant(key, sent, ended)
 			watch.grant(ended)
