@@ -176,7 +176,7 @@ func (w *Wallet) installLocked(now time.Duration, a *ask, amount int64, until ti
 		p.ask = nil
 	}
 	p.warm, p.pause, p.notBefore = false, 0, 0
-	one := &portion{sequence: sequence, unspent: amount, since: now, until: until, at: h, pot: a.pot}
+	one := &portion{sequence: sequence, unspent: amount, since: now, until: until, at: h, pot: a.pot, born: h.voids}
 	if now >= until {
 		return
 	}

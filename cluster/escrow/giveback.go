@@ -107,7 +107,8 @@ func (w *Wallet) Returned(r *Return, err error) {
 		p.of.returned = false
 		switch {
 		case now >= p.of.until:
-		case p.of.void || h.dropped:
+		case p.of.isVoid() || h.dropped:
+			p.of.void = true
 			p.of.unspent += p.tokens
 			w.backLocked(now+pauseMin, p.of)
 		default:

@@ -78,6 +78,21 @@ func TestNothingLeaks(t *testing.T) {
 			t.Errorf("%d tokens go back, of %d", tokensOf(s.back), tokensOf(before))
 		}
 	})
+	t.Run("T9_what_is_on_its_way_back_is_void_too", func(t *testing.T) {
+		t.Parallel()
+		s := newTable(t)
+		s.stock(10)
+		back := s.Vacate(s.asksFor(20))
+		// It is among nobody's portions when what is held becomes void.
+		s.Void("g", "")
+		s.Returned(back, outcome.ErrNoLeader)
+		if s.grants(1) {
+			t.Error("granted from what is void")
+		}
+		if s.step(pauseMin); tokensOf(s.back) != 10 {
+			t.Errorf("%d tokens go back later, want 10", tokensOf(s.back))
+		}
+	})
 	t.Run("a_step_is_short_however_many_keys_are_low", func(t *testing.T) {
 		t.Parallel()
 		s := used(t, 3*looksMax)

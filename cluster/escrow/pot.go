@@ -20,6 +20,8 @@ type holding struct {
 	queued bool
 	// dropped: the wallet knows it no more.
 	dropped bool
+	// voids is how often what is held of it was made void.
+	voids uint64
 	// due is when the next alarm for it rings; 0: none is set. The wallet's lock guards it.
 	due time.Duration
 }
@@ -51,7 +53,13 @@ type portion struct {
 	void, returned bool
 	at             *holding
 	pot            int
+	// born is the holding's voids when it came.
+	born uint64
 }
+
+// isVoid says whether it was made void, be it while it was on its way back, where nobody
+// finds it among the portions.
+func (p *portion) isVoid() bool { return p.void || p.born != p.at.voids }
 
 // burstLocked is the effective burst of a pot, 0 where it can have no escrow.
 func (h *holding) burstLocked(i int) int64 {

@@ -109,7 +109,7 @@ func (w *Wallet) settleLocked(r *Reservation, paid []uint32) {
 		h := p.of.at
 		h.shard.mu.Lock()
 		p.of.reserved -= p.tokens
-		if !slices.Contains(paid, uint32(p.charge)) && !p.of.void && !p.of.returned {
+		if !slices.Contains(paid, uint32(p.charge)) && !p.of.isVoid() && !p.of.returned {
 			p.of.unspent += p.tokens
 		}
 		w.queueLocked(h)

@@ -224,6 +224,7 @@ func (w *Wallet) leaveLocked(h *holding) {
 // voidLocked ends what is held of a key. It goes back: the record stays returnable.
 // Both locks are held.
 func (w *Wallet) voidLocked(now time.Duration, h *holding) {
+	h.voids++
 	for i := range h.pots {
 		p := &h.pots[i]
 		for _, one := range p.portions {
