@@ -15,7 +15,8 @@ func (l *life) act() {
 		return
 	}
 	s.At(l.host, s.Between(50*time.Millisecond, 500*time.Millisecond), l.act)
-	if l.machine.Away() {
+	// In the end nobody begins anything, and what was admitted gets its time to be told.
+	if l.machine.Away() && l.crowd.Busy() {
 		l.decide()
 		if !s.Chance(3) {
 			return
