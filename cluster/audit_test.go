@@ -76,9 +76,9 @@ func TestMembersAreAudited(t *testing.T) {
 		t.Parallel()
 		dir, gone := t.TempDir(), ""
 		inBubble(t, func(c *cluster.Config) { c.Audit = filepath.Join(dir, c.ID) }, func(b bubble) {
-			gone = b.Cluster.Followers()[0]
-			b.Cluster.Remove(gone)
-			b.Cluster.Close()
+			gone = b.Followers()[0]
+			b.Remove(gone)
+			b.Close()
 		})
 		want := `"author":"operator","member":"` + gone + `"}`
 		for _, name := range []string{"a", "b", "c"} {

@@ -26,7 +26,7 @@ func place(tb testing.TB, bubble bool) string {
 	if !bubble || err != nil || there.Free < max(room, there.Total/4) {
 		return tb.TempDir()
 	}
-	dir, err := os.MkdirTemp(memory, "quorlease-test-")
+	dir, err := os.MkdirTemp(memory, "quorlease-test-") //nolint:usetesting // TempDir is on a disk
 	if err != nil {
 		return tb.TempDir()
 	}
