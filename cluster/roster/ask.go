@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
@@ -155,7 +156,8 @@ func (c *Changer) once(ctx context.Context, request *peerv1.ChangeRequest) (*pee
 // a leader that hangs gives none, and the next can be asked.
 func (c *Changer) whileLeads(ctx context.Context, address string) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	go func() {
+	var joined sync.WaitGroup
+	joined.Go(func() {
 		for deposed := 0; deposed < int(settleMax/againAfter); {
 			if !pause(ctx, againAfter) {
 				return
@@ -166,8 +168,11 @@ func (c *Changer) whileLeads(ctx context.Context, address string) (context.Conte
 			}
 		}
 		cancel()
-	}()
-	return ctx, cancel
+	})
+	return ctx, func() {
+		cancel()
+		joined.Wait()
+	}
 }
 
 func (c *Changer) gaveUp(lost bool, err error) error {
