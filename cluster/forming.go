@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/raft"
 
@@ -30,10 +31,17 @@ func (n *Node) openForming() error {
 	return nil
 }
 
+// refuseStrangers stops a node that was started among another cluster's nodes:
+// its data directory, or its --join, is not the one that was meant.
+func (n *Node) refuseStrangers(ctx context.Context) {
+	others := slices.DeleteFunc(slices.Clone(n.config.Join), func(a string) bool { return a == n.advertise })
+	if err := n.dialer.Strangers(ctx, others); err != nil && ctx.Err() == nil {
+		n.fail(fmt.Errorf("%w: none of --join is a node of this data directory's cluster: %w", ErrRefused, err))
+	}
+}
+
 // formOrFind runs until this node belongs to a cluster, or can't.
-func (n *Node) formOrFind(stop <-chan struct{}) {
-	ctx, cancel := untilClosed(stop)
-	defer cancel()
+func (n *Node) formOrFind(ctx context.Context) {
 	outcome, err := n.former.Run(ctx)
 	switch {
 	case err == nil:
@@ -45,19 +53,6 @@ func (n *Node) formOrFind(stop <-chan struct{}) {
 	default:
 		n.fail(fmt.Errorf("%w: %w", ErrProtected, err))
 	}
-}
-
-// untilClosed is a context that ends with stop.
-func untilClosed(stop <-chan struct{}) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		select {
-		case <-stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
 }
 
 // askPromise asks one member of a plan.

@@ -66,11 +66,9 @@ func (n *Node) openChanger() error {
 	return nil
 }
 
-// keepRoster keeps the records of members until stop is closed or this node is found
+// keepRoster keeps the records of members until ctx ends or this node is found
 // to be removed.
-func (n *Node) keepRoster(stop <-chan struct{}) {
-	ctx, cancel := untilClosed(stop)
-	defer cancel()
+func (n *Node) keepRoster(ctx context.Context) {
 	roster.NewKeeper(roster.KeeperConfig{
 		Roster: n.roster, Record: n.record, Identity: n.identity.Record, Caps: n.config.Caps, Join: n.config.Join,
 		View: n.fsm.view, Leads: n.Leads, Leaderless: n.leaderUnknown,

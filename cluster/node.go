@@ -21,6 +21,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/calm"
 	"github.com/quorlease/quorlease/cluster/clock"
 	"github.com/quorlease/quorlease/cluster/config"
+	"github.com/quorlease/quorlease/cluster/crash"
 	"github.com/quorlease/quorlease/cluster/disk"
 	"github.com/quorlease/quorlease/cluster/door"
 	"github.com/quorlease/quorlease/cluster/events"
@@ -87,6 +88,7 @@ type Node struct {
 	peers     *peers.Clients
 	former    *form.Former
 	prober    *probe.Prober
+	crash     *crash.Watch
 	calendar  *calendar.Keeper
 	announcer nudger
 	// doubt wakes whoever watches the leadership.
@@ -187,6 +189,7 @@ func newNode(c Config) *Node {
 		Door: n.door, Leader: n.otherLeader, Reroute: n.reroute, QueueMax: 2 * c.MaxPending,
 		Client: func(address string) (peerv1.PeerClient, error) { return n.peers.Client(address) },
 	})
+	n.crash = n.newCrashWatch()
 	n.reads = reads.New(func() (index, term uint64) { return n.fsm.reached.Last(), n.proposer.term() }, n.verifyLeads)
 	n.fsm = newRaftFSM(n.clock, n.metrics, n.roster)
 	n.calendar = n.newCalendar()
@@ -243,7 +246,8 @@ func (n *Node) openNetwork(ctx context.Context) error {
 	n.advertise = n.config.Advertised(n.listener.Addr())
 	n.outgoing = wire.NewOutgoing(n.config.Network)
 	n.dialer = wire.NewDialer(wire.DialerConfig{
-		Network: n.outgoing.Network(), Self: n.self, Expect: n.roster.At, Logger: n.logger.Named("wire"),
+		Network: n.outgoing.Network(), Self: n.self, Expect: n.roster.At, OnFailure: n.crash.Dialled,
+		Logger: n.logger.Named("wire"),
 	})
 	n.peers = peers.New(n.dialer.DialGRPC)
 	return nil
@@ -287,22 +291,29 @@ func (n *Node) startLoops() {
 	n.loops.Go(func() { n.watchLeadership(n.halt) })
 	n.prober.Start()
 	if n.identity.Record().ClusterID != "" {
-		n.early.Go(func() { n.refuseStrangers(n.closing) })
+		n.until(n.refuseStrangers)
 	}
-	n.early.Go(func() { n.formOrFind(n.closing) })
+	n.until(n.formOrFind)
 	n.early.Go(func() { n.reads.Run(n.closing) })
 	n.early.Go(func() { n.watchLeader(n.closing) })
-	n.early.Go(func() { n.keepRoster(n.closing) })
-	n.early.Go(func() { n.keepCalendar(n.closing) })
+	n.until(n.crash.Run)
+	n.until(n.keepRoster)
+	n.until(n.calendar.Run)
 	n.early.Go(func() { n.budgets.KeepReported(n.closing) })
 	n.early.Go(func() { n.budgets.KeepWarned(n.closing) })
 	n.loops.Go(func() { n.keepSnapshots(n.halt) })
 	if n.config.Registerer != nil {
-		n.early.Go(func() {
-			ctx, cancel := untilClosed(n.closing)
-			defer cancel()
-			// Free pages and the like; zero: every five seconds (R15).
-			n.stores.Log.RunMetrics(ctx, 0)
-		})
+		// Free pages and the like; zero: every five seconds (R15).
+		n.until(func(ctx context.Context) { n.stores.Log.RunMetrics(ctx, 0) })
 	}
+}
+
+// until runs a loop whose context ends when Close begins.
+func (n *Node) until(run func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	n.early.Go(func() {
+		<-n.closing
+		cancel()
+	})
+	n.early.Go(func() { run(ctx) })
 }

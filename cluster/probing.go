@@ -52,13 +52,6 @@ func (n *Node) clocks() (readings []calendar.Reading, voters int) {
 	return readings, voters
 }
 
-// keepCalendar begins windows until stop is closed.
-func (n *Node) keepCalendar(stop <-chan struct{}) {
-	ctx, cancel := untilClosed(stop)
-	defer cancel()
-	n.calendar.Run(ctx)
-}
-
 // newCalendar makes what begins calendar windows.
 func (n *Node) newCalendar() *calendar.Keeper {
 	return calendar.NewKeeper(calendar.Config{

@@ -19,6 +19,8 @@ const (
 )
 
 // fail stops the node because going on is not safe. The first reason stays.
+//
+//nolint:contextcheck,nolintlint // Close has a deadline of its own, whatever ended the node.
 func (n *Node) fail(err error) {
 	n.mu.Lock()
 	first := n.mu.err == nil

@@ -15,10 +15,12 @@ type Config struct {
 	Dir string
 	// Seed of the arrivals and of the keys.
 	Seed uint64
-	// Callers of the closed loop by which the load is found out, 1 to 10,000, and the
-	// Part of that load which is then asked for, above 0 and at most 1.
-	Callers int
-	Part    float64
+	// Callers of the closed loop by which it is found out how much is granted at most, 1 to
+	// 10,000. Searches is how often that is then halved towards the most that an open loop
+	// can have, 0 to 20, a Measured each; Part is the part of it which is asked for in the
+	// end, above 0 and at most 1.
+	Callers, Searches int
+	Part              float64
 	// Measured is how long the load is measured, Calm how long the open loop goes on
 	// undisturbed, each after a Warmup.
 	Warmup, Measured, Calm time.Duration
@@ -37,7 +39,7 @@ type Config struct {
 // Default is a run of three minutes.
 func Default() Config {
 	return Config{
-		Seed: 1, Callers: 128, Part: 0.5,
+		Seed: 1, Callers: 128, Searches: 5, Part: 0.5,
 		Warmup: 2 * time.Second, Measured: 3 * time.Second, Calm: 10 * time.Second,
 		Kills: 2 * time.Minute, KillEvery: 5 * time.Second, Away: 2 * time.Second,
 		Hang: 5 * time.Second, Settle: 2 * time.Second,
@@ -46,7 +48,7 @@ func Default() Config {
 
 // Quick makes it one that shows that everything works, and no figure: a few seconds.
 func (c *Config) Quick() {
-	c.Hasty, c.Part, c.Callers = true, 0.1, 16
+	c.Hasty, c.Part, c.Callers, c.Searches = true, 0.1, 16, 1
 	c.Warmup, c.Measured, c.Calm = 300*time.Millisecond, 200*time.Millisecond, 500*time.Millisecond
 	c.Kills, c.KillEvery, c.Away = 2*time.Second, 2*time.Second, 500*time.Millisecond
 	c.Hang, c.Settle = 300*time.Millisecond, 100*time.Millisecond
@@ -55,6 +57,7 @@ func (c *Config) Quick() {
 // The ends of the ranges.
 const (
 	callersMost  = 10_000
+	searchesMost = 20
 	lengthMost   = time.Hour
 	shortestKill = 500 * time.Millisecond
 )
@@ -64,6 +67,9 @@ func (c *Config) Validate() error {
 	var errs []error
 	if c.Callers < 1 || c.Callers > callersMost {
 		errs = append(errs, fmt.Errorf("callers: %d is outside 1 to %d", c.Callers, callersMost))
+	}
+	if c.Searches < 0 || c.Searches > searchesMost {
+		errs = append(errs, fmt.Errorf("searches: %d is outside 0 to %d", c.Searches, searchesMost))
 	}
 	if !(c.Part > 0 && c.Part <= 1) {
 		errs = append(errs, fmt.Errorf("part: %g is outside 0 to 1", c.Part))

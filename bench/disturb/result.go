@@ -12,9 +12,11 @@ import (
 // Result is what callers saw. Its JSON is documented in docs/reference/bench.md: a field
 // is added, never renamed.
 type Result struct {
-	// MeasuredRate is how many grants a second there were at most, OfferedRate how many
-	// questions a second about buckets that are not short.
+	// MeasuredRate and OpenRate are how many grants a second there were at most, in a closed
+	// and in an open loop, OfferedRate how many questions a second about buckets that are
+	// not short: a part of what an open loop can have.
 	MeasuredRate float64 `json:"measured_per_second"`
+	OpenRate     float64 `json:"open_per_second"`
 	OfferedRate  float64 `json:"offered_per_second"`
 	Hasty        bool    `json:"hasty"`
 	// Phases are the faults, the time before them first.
@@ -99,7 +101,8 @@ func (s *seen) shown() *Seen {
 // judge fills in what follows from the history.
 func (r *run) judge() {
 	result := r.result
-	result.MeasuredRate, result.OfferedRate, result.Hasty = r.measured, r.asked, r.config.Hasty
+	result.Hasty = r.config.Hasty
+	result.MeasuredRate, result.OpenRate, result.OfferedRate = r.closed, r.open, r.asked
 	calm := phase{fault: fault{slug: "calm", name: "undisturbed"}, span: r.calm}
 	for _, p := range append([]phase{calm}, r.phases...) {
 		shown := Phase{Phase: p.slug, Name: p.name, Times: p.times, Why: p.why, Alerts: p.alerts}

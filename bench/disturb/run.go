@@ -44,10 +44,11 @@ type run struct {
 	began   time.Time
 	// plenty is not short; short and exact are.
 	plenty, short, exact *stream
-	// measured is how much was granted a second at most, asked how much is asked for.
-	measured, asked float64
-	calm            span
-	phases          []phase
+	// closed and open are how much was granted a second at most in a closed and in an open
+	// loop, asked is how much is asked for.
+	closed, open, asked float64
+	calm                span
+	phases              []phase
 	// lost are leases that were acknowledged and are not in the log.
 	lost   int
 	result *Result
@@ -84,7 +85,8 @@ func (r *run) say(format string, values ...any) {
 	}
 }
 
-// measure finds out how much is granted a second in a closed loop, of buckets that are
+// measure finds out how much is granted a second: in a closed loop first, and then in an
+// open one, which can have less, because every question comes by itself. Of buckets that are
 // never short.
 func (r *run) measure(ctx context.Context) error {
 	const enough = 100_000
@@ -95,6 +97,21 @@ func (r *run) measure(ctx context.Context) error {
 	if err := s.apply(ctx, r.cluster.nodes); err != nil {
 		return err
 	}
+	if r.closed = r.closedLoop(ctx, s); r.closed == 0 {
+		return errors.New("nothing was granted")
+	}
+	r.say("%.0f grants a second at most in a closed loop", r.closed)
+	var err error
+	if r.open, err = r.openLoop(ctx, s); err != nil {
+		return err
+	}
+	r.asked = r.open * r.config.Part
+	r.say("%.0f a second at most in an open one, %.0f are asked for from now on", r.open, r.asked)
+	return nil
+}
+
+// closedLoop is how many grants a second callers get who ask as soon as they are answered.
+func (r *run) closedLoop(ctx context.Context, s *stream) float64 {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var granted atomic.Int64
@@ -117,13 +134,39 @@ func (r *run) measure(ctx context.Context) error {
 	got, took := granted.Load()-before, time.Since(from)
 	cancel()
 	joined.Wait()
-	r.measured = float64(got) / took.Seconds()
-	r.asked = r.measured * r.config.Part
-	r.say("%.0f grants a second at most, %.0f a second are asked for from now on", r.measured, r.asked)
-	if got == 0 {
-		return errors.New("nothing was granted")
+	return float64(got) / took.Seconds()
+}
+
+// keepsUp is the longest that one question in a hundred waits while an open loop has what
+// it asks for: what comes faster than it is answered waits for longer the longer it lasts.
+const keepsUp = 20 * time.Millisecond
+
+// openLoop is how many questions a second can come, each by itself, so that they are
+// answered as they come: by bisection below what the closed loop had. Where not even the
+// last half of it was answered so, it is that half.
+func (r *run) openLoop(ctx context.Context, s *stream) (float64, error) {
+	low, high := 0.0, r.closed
+	for i := range r.config.Searches {
+		s.perSecond, s.history = (low+high)/2, newHistory(time.Now())
+		asking, stop := context.WithTimeout(ctx, r.config.Measured)
+		err := s.run(asking, r.config.Seed+uint64(i))
+		stop()
+		s.wait()
+		if err = errors.Join(err, ctx.Err()); err != nil {
+			return 0, err
+		}
+		// The beginning is that of clients and nodes which had nothing to do.
+		of := s.history.in(span{int64(r.config.Measured) / 2, int64(r.config.Measured)})
+		if of.granted == of.asked && of.waits.At(99) <= keepsUp {
+			low = s.perSecond
+		} else {
+			high = s.perSecond
+		}
 	}
-	return nil
+	if low == 0 {
+		return high, nil
+	}
+	return low, nil
 }
 
 // streams are what is asked for from now on.

@@ -42,8 +42,9 @@ func (d disturbed) Section() sheet.Section {
 	s := sheet.Section{
 		Section: "faults", Title: "While nodes are killed, stopped and cut off", Hasty: d.Hasty, Checks: d.Checks,
 		Heading: []string{fmt.Sprintf(
-			"%s grants a second at most; in an open loop %s a second were asked for of buckets that are not short",
-			plot.Number(d.MeasuredRate), plot.Number(d.OfferedRate))},
+			"%s grants a second at most in a closed loop, %s in an open one; %s a second were asked for of buckets "+
+				"that are not short",
+			plot.Number(d.MeasuredRate), plot.Number(d.OpenRate), plot.Number(d.OfferedRate))},
 	}
 	// What is only there to be read is in the table.
 	for i := range d.Bounds {

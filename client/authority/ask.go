@@ -63,8 +63,9 @@ type Question struct {
 	// asked twice because nobody else is left.
 	refused map[string]bool
 	lost    bool
-	// leaderless are the nodes that had nothing, and know no leader who might.
-	leaderless map[string]bool
+	// tried are the nodes that were asked in vain: others come first for what any node may
+	// have.
+	tried map[string]bool
 	// heard: a signal was observed that explains why nobody answers.
 	heard bool
 }
@@ -146,16 +147,20 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	if err == nil && !answers(answer, item) {
 		answer, err = nil, errNonsense
 	}
-	if err != nil && isFair(ctx, began) {
+	if err == nil {
+		return answer, nil
+	}
+	q.try(node)
+	reason := session.Reason(err)
+	if reason == "NO_QUORUM" {
+		q.minority(node)
+	}
+	// That a node has nothing left of one bucket, and knows no leader who might, says
+	// nothing of what it has of others.
+	if isFair(ctx, began) && (!q.Anyone || reason != "NO_LEADER") {
 		a.members.Failed(node, err)
 	}
-	switch session.Reason(err) {
-	case "NO_QUORUM":
-		q.minority(node)
-	case "NO_LEADER":
-		q.had(node)
-	}
-	return answer, err
+	return nil, err
 }
 
 // session is one to the node that is asked now.
@@ -163,7 +168,7 @@ func (a *Authority) session(ctx context.Context, q *Question) (*session.Session,
 	if !q.Anyone {
 		return a.members.Session(ctx)
 	}
-	return a.members.Any(ctx, a.turn(time.Now()), q.leaderless)
+	return a.members.Any(ctx, a.turn(time.Now()), q.tried)
 }
 
 // turn says whose turn it is. It is drawn, so that nothing that happens at regular

@@ -36,12 +36,12 @@ func (q *Question) minority(node members.Endpoint) {
 	q.refused[node.Address] = true
 }
 
-// had keeps in mind that a node has nothing left, and that nobody leads.
-func (q *Question) had(node members.Endpoint) {
-	if q.leaderless == nil {
-		q.leaderless = make(map[string]bool)
+// try keeps in mind that a node was asked in vain.
+func (q *Question) try(node members.Endpoint) {
+	if q.tried == nil {
+		q.tried = make(map[string]bool)
 	}
-	q.leaderless[node.Address] = true
+	q.tried[node.Address] = true
 }
 
 // judge says how to go on after an error, and observes what it tells about the
@@ -57,10 +57,10 @@ func (a *Authority) judge(q *Question, err error) next {
 	}
 	switch session.Reason(err) {
 	case "NO_LEADER":
-		if q.Anyone && a.members.Others(q.leaderless) {
+		if q.Anyone && a.members.Others(q.tried) {
 			return again
 		}
-		q.leaderless = nil
+		q.tried = nil
 		q.heard = true
 		a.observe(time.Now(), failopen.NoLeader)
 		return later

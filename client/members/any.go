@@ -13,8 +13,8 @@ import (
 const warmFor = 2 * time.Second
 
 // Any is Session for what every node can answer as well as the leader. It takes the node
-// whose turn it is among those that are asked equally readily, and none that skip names
-// as long as there is another one.
+// whose turn it is among those that are in no doubt, and none that skip names as long as
+// there is another one.
 func (m *Members) Any(
 	ctx context.Context, turn uint64, skip map[string]bool,
 ) (*session.Session, Endpoint, error) {
@@ -56,9 +56,19 @@ func (m *Members) Others(skip map[string]bool) bool {
 // kept waiting by one may well be answered by another.
 func (m *Members) Spare() bool { return m.spare.Load() }
 
-// levelLocked notes over whom Any takes turns, all of this rank but for who leads.
-func (m *Members) levelLocked(links []*link, rank int) {
-	m.spare.Store(len(links) > 1 && !isDoubted(rank))
+// levelLocked notes over whom Any takes turns: over all that are usable and in no doubt, or
+// else over all that are usable. A node that knows no leader is left out while the leader
+// is there, from which it is cut off; in an election it holds as much as any other.
+func (m *Members) levelLocked(now time.Time, usable []*link, leader Endpoint) {
+	sound := slices.DeleteFunc(slices.Clone(usable), func(l *link) bool { return l.doubt.After(now) })
+	if slices.ContainsFunc(sound, func(l *link) bool { return l.address == leader.Address && !l.leaderlessLocked() }) {
+		sound = slices.DeleteFunc(sound, (*link).leaderlessLocked)
+	}
+	m.spare.Store(len(sound) > 1)
+	links := sound
+	if len(links) == 0 {
+		links = usable
+	}
 	same := func(c *choice, l *link) bool {
 		return c.session == l.session && c.link == l && c.endpoint == (Endpoint{l.id, l.address})
 	}

@@ -100,12 +100,6 @@ func (l *link) rankLocked(now time.Time, leader Endpoint) (rank int) {
 	return rank
 }
 
-// alike says whether two ranks differ in nothing but who leads.
-func alike(a, b int) bool { return a/2 == b/2 }
-
-// isDoubted says whether a rank is that of a node that is in doubt.
-func isDoubted(rank int) bool { return rank&2 != 0 }
-
 // run keeps a session until life ends. A session that lasted is opened again
 // almost at once; what fails waits longer each time, and never as long as others
 // do.

@@ -3,7 +3,6 @@ package members
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -137,8 +136,7 @@ func (m *Members) orderLocked(now time.Time) {
 			best, rank = l, r
 		}
 	}
-	usable = slices.DeleteFunc(usable, func(l *link) bool { return !alike(l.rankLocked(now, leader), rank) })
-	m.levelLocked(usable, rank)
+	m.levelLocked(now, usable, leader)
 	switch {
 	case led:
 		state.Reach = Led

@@ -156,15 +156,12 @@ func (c *Cluster) Stop(name string) {
 	delete(c.nodes, name)
 }
 
-// Crash takes a node away without a word: it is cut off first, so that it can
+// Crash takes a node away without a word: its connections end first, so that it can
 // hand nothing over.
 func (c *Cluster) Crash(name string) {
 	c.tb.Helper()
-	c.Isolate(name)
+	c.Board.End(name)
 	c.Stop(name)
-	for _, other := range c.names {
-		c.Board.Heal(name, other)
-	}
 }
 
 // Isolate cuts a node off from all others.

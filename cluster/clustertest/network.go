@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/quorlease/quorlease/cluster/wire"
 )
@@ -23,7 +26,9 @@ type Board struct {
 	// owners are nodes by the address they listen on.
 	owners map[string]string
 	cut    map[pair]bool
-	conns  map[pair]map[net.Conn]struct{}
+	// ended are nodes whose process has ended.
+	ended map[string]bool
+	conns map[pair]map[net.Conn]struct{}
 }
 
 // pair is two nodes in order of their names.
@@ -42,6 +47,7 @@ func NewBoard(inMemory bool) *Board {
 		listeners: make(map[string]*pipeListener),
 		owners:    make(map[string]string),
 		cut:       make(map[pair]bool),
+		ended:     make(map[string]bool),
 		conns:     make(map[pair]map[net.Conn]struct{}),
 	}
 	if !inMemory {
@@ -83,6 +89,24 @@ func (b *Board) Heal(x, y string) {
 	delete(b.cut, pairOf(x, y))
 }
 
+// End is what the others see when a node's process ends: its connections end, and its
+// address refuses new ones, until it listens again.
+func (b *Board) End(name string) {
+	b.mu.Lock()
+	b.ended[name] = true
+	var ended []net.Conn
+	for p, conns := range b.conns {
+		if p.a == name || p.b == name {
+			ended = slices.AppendSeq(ended, maps.Keys(conns))
+			delete(b.conns, p)
+		}
+	}
+	b.mu.Unlock()
+	for _, c := range ended {
+		_ = c.Close()
+	}
+}
+
 func (b *Board) listen(ctx context.Context, name, address string) (net.Listener, error) {
 	var l net.Listener
 	if b.base != nil {
@@ -102,16 +126,20 @@ func (b *Board) listen(ctx context.Context, name, address string) (net.Listener,
 		b.listeners[address] = pipes
 	}
 	b.owners[l.Addr().String()] = name
+	delete(b.ended, name)
 	return l, nil
 }
 
 func (b *Board) dial(ctx context.Context, name, address string) (net.Conn, error) {
 	b.mu.Lock()
 	p := pairOf(name, b.owners[address])
-	cut := b.cut[p]
+	cut, ended := b.cut[p], b.ended[name] || b.ended[b.owners[address]]
 	listener := b.listeners[address]
 	b.mu.Unlock()
-	if cut {
+	switch {
+	case ended:
+		return nil, fmt.Errorf("dial %s: %w", address, syscall.ECONNREFUSED)
+	case cut:
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
@@ -121,7 +149,7 @@ func (b *Board) dial(ctx context.Context, name, address string) (net.Conn, error
 	case b.base != nil:
 		conn, err = b.base.Dial(ctx, address)
 	case listener == nil:
-		err = fmt.Errorf("dial %s: %w", address, errRefused)
+		err = fmt.Errorf("dial %s: %w", address, syscall.ECONNREFUSED)
 	default:
 		conn, err = listener.dial(ctx)
 	}
@@ -136,7 +164,10 @@ func (b *Board) track(p pair, conn net.Conn) (net.Conn, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.cut[p] {
-		return nil, errors.Join(errRefused, conn.Close())
+		return nil, errors.Join(errCut, conn.Close())
+	}
+	if b.ended[p.a] || b.ended[p.b] {
+		return nil, errors.Join(syscall.ECONNREFUSED, conn.Close())
 	}
 	if b.conns[p] == nil {
 		b.conns[p] = make(map[net.Conn]struct{})
@@ -146,7 +177,7 @@ func (b *Board) track(p pair, conn net.Conn) (net.Conn, error) {
 	return t, nil
 }
 
-var errRefused = errors.New("connection refused")
+var errCut = errors.New("cut off")
 
 // tracked is a connection that the board can close.
 type tracked struct {
@@ -181,7 +212,7 @@ func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
 	case l.conns <- there:
 		return here, nil
 	case <-l.shut:
-		return nil, errRefused
+		return nil, syscall.ECONNREFUSED
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

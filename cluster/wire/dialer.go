@@ -28,6 +28,9 @@ type DialerConfig struct {
 	Timeout time.Duration
 	// Limits bound Raft connections.
 	Limits Limits
+	// OnFailure hears why an address could not be connected to. It must not block. Nil:
+	// nobody does.
+	OnFailure func(addr string, err error)
 	// Logger hears of refusals, once an address a minute. Nil: nobody does.
 	Logger hclog.Logger
 }
@@ -46,6 +49,9 @@ func NewDialer(c DialerConfig) *Dialer {
 	}
 	if c.Timeout <= 0 {
 		c.Timeout = handshakeTimeout
+	}
+	if c.OnFailure == nil {
+		c.OnFailure = func(string, error) {}
 	}
 	if c.Logger == nil {
 		c.Logger = hclog.NewNullLogger()
@@ -91,6 +97,7 @@ func (d *Dialer) Dial(ctx context.Context, kind Kind, addr string) (net.Conn, Pe
 	defer cancel()
 	conn, err := d.config.Network.Dial(ctx, addr)
 	if err != nil {
+		d.config.OnFailure(addr, err)
 		return nil, Peer{}, fmt.Errorf("dial peer %s: %w", addr, err)
 	}
 	peer, err := d.shake(ctx, conn, kind, addr)

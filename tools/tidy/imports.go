@@ -195,7 +195,7 @@ func libraryRules() []ImportRule {
 	return []ImportRule{
 		{
 			Name: "raft", Of: []string{"..."}, Tests: true,
-			Except: []string{"cluster", "cluster/clustertest", "cluster/disk", "cluster/roster"},
+			Except: []string{"cluster", "cluster/clustertest", "cluster/crash", "cluster/disk", "cluster/roster"},
 			Never: []string{
 				"github.com/hashicorp/raft/...", "github.com/hashicorp/raft-boltdb/...", "go.etcd.io/bbolt/...",
 			},
