@@ -103,6 +103,29 @@ func TestQuorumLoss(t *testing.T) {
 			w.Serve()
 		})
 	})
+	t.Run("a_leader_alone_is_no_lost_quorum", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			w.offer(c, "closed", 5*time.Millisecond, time.Second)
+			// It is cut off from the others, who elect another one meanwhile, and its callers
+			// from nobody.
+			w.NoQuorum(0)
+			w.NoLeader(1, 2)
+			time.AfterFunc(time.Second/2, func() { w.Serve(1, 2) })
+			var asking sync.WaitGroup
+			for range 400 {
+				pass(5 * time.Millisecond)
+				asking.Go(func() {
+					if d := w.ask(c, "closed", time.Second); d.Source == client.Local {
+						w.t.Errorf("decided by itself: %+v", d.Denials)
+					}
+				})
+			}
+			asking.Wait()
+			w.wantAlerts(0, 0)
+		})
+	})
 	t.Run("T34_a_share_is_paced_from_an_empty_bucket", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := w.client(nil)

@@ -24,8 +24,8 @@ const (
 	partMin = 20 * time.Millisecond
 	// atOnceMax is how often another node is asked without a pause.
 	atOnceMax = 3
-	// anyPatience is how long the first node is waited for that is asked what any node
-	// may answer from memory, while there is another one that is as good.
+	// anyPatience is how long a node is waited for that is asked what any node may answer
+	// from memory, while there is another one that is as good.
 	anyPatience = 100 * time.Millisecond
 	// turnLength is how long a node's turn lasts to be asked such things: long enough for
 	// callers to travel together, and so short that every node is asked all the time.
@@ -59,10 +59,10 @@ type Question struct {
 	patient bool
 	// asked is how often it was asked in vain.
 	asked int
-	// refused are the nodes that see no majority; lost: all of them, or one was
-	// asked twice because nobody else is left.
-	refused map[string]bool
-	lost    bool
+	// refused are the nodes that see no majority; lost: one was asked twice because
+	// nobody else is left, and no other one elects a leader.
+	refused      map[string]bool
+	lost, elects bool
 	// tried are the nodes that were asked in vain: others come first for what any node may
 	// have.
 	tried map[string]bool
@@ -139,7 +139,7 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	if err != nil {
 		return nil, err
 	}
-	part, cancel := a.part(ctx, q)
+	part, cancel := a.part(ctx, q, node)
 	defer cancel()
 	began := time.Now()
 	item := q.item(began)
@@ -203,7 +203,9 @@ func (q *Question) item(now time.Time) *quorleasev1.RequestItem {
 // waits in a queue is no hung node's doing: it has half of what is left after that.
 // What any node may answer from memory is not waited for long while there is another
 // node; once all are in doubt it is, so that a slow authority is not asked twice as much.
-func (a *Authority) part(ctx context.Context, q *Question) (context.Context, context.CancelFunc) {
+func (a *Authority) part(
+	ctx context.Context, q *Question, node members.Endpoint,
+) (context.Context, context.CancelFunc) {
 	deadline, ok := ctx.Deadline()
 	if !ok || !q.Safe || len(a.members.All()) < 2 {
 		return ctx, func() {}
@@ -211,7 +213,7 @@ func (a *Authority) part(ctx context.Context, q *Question) (context.Context, con
 	now := time.Now()
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
 	half := max((deadline.Sub(now)-waits)/2, partMin)
-	if q.Anyone && q.asked == 0 && a.members.Spare() {
+	if q.Anyone && a.members.Spare(q.tried, node) {
 		half = min(half, anyPatience)
 	}
 	return context.WithTimeout(ctx, waits+half)

@@ -32,7 +32,7 @@ func (q *Question) minority(node members.Endpoint) {
 	if q.refused == nil {
 		q.refused = make(map[string]bool)
 	}
-	q.lost = q.refused[node.Address]
+	q.lost = q.refused[node.Address] && !q.elects
 	q.refused[node.Address] = true
 }
 
@@ -61,9 +61,8 @@ func (a *Authority) judge(q *Question, err error) next {
 			return again
 		}
 		q.tried = nil
-		q.heard = true
-		a.observe(time.Now(), failopen.NoLeader)
-		return later
+		q.elects = true
+		return a.leaderless(q)
 	case "NO_QUORUM":
 		return a.judgeMinority(q)
 	case "OVERLOADED", "DISK_LOW":
@@ -87,10 +86,20 @@ func (a *Authority) judge(q *Question, err error) next {
 	return finish
 }
 
+// leaderless: a majority elects a leader.
+func (a *Authority) leaderless(q *Question) next {
+	q.heard = true
+	a.observe(time.Now(), failopen.NoLeader)
+	return later
+}
+
 // judgeMinority: a node that sees no majority may be the only one. When nobody
 // says otherwise it is true.
 func (a *Authority) judgeMinority(q *Question) next {
 	if !q.lost && len(q.refused) < len(a.members.All()) {
+		if q.elects {
+			return a.leaderless(q)
+		}
 		return again
 	}
 	q.heard = true

@@ -52,9 +52,14 @@ func (m *Members) Others(skip map[string]bool) bool {
 	})
 }
 
-// Spare says whether Any takes turns over several nodes of which none is in doubt: who is
-// kept waiting by one may well be answered by another.
-func (m *Members) Spare() bool { return m.spare.Load() }
+// Spare says whether Any would find another node than this one and those that skip names,
+// one that is in no doubt: who is kept waiting by one may well be answered by another.
+func (m *Members) Spare(skip map[string]bool, this Endpoint) bool {
+	level := m.level.Load()
+	return level != nil && m.sound.Load() && slices.ContainsFunc(*level, func(c *choice) bool {
+		return c.endpoint.Address != this.Address && !skip[c.endpoint.Address] && alive(c.session)
+	})
+}
 
 // levelLocked notes over whom Any takes turns: over all that are usable and in no doubt, or
 // else over all that are usable. A node that knows no leader is left out while the leader
@@ -64,7 +69,7 @@ func (m *Members) levelLocked(now time.Time, usable []*link, leader Endpoint) {
 	if slices.ContainsFunc(sound, func(l *link) bool { return l.address == leader.Address && !l.leaderlessLocked() }) {
 		sound = slices.DeleteFunc(sound, (*link).leaderlessLocked)
 	}
-	m.spare.Store(len(sound) > 1)
+	m.sound.Store(len(sound) > 0)
 	links := sound
 	if len(links) == 0 {
 		links = usable

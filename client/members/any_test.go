@@ -72,15 +72,19 @@ func TestAnyLeavesOutWhoIsDoubted(t *testing.T) {
 			t.Fatalf("asked %v: %v", e, err)
 		}
 		w.members.Failed(e, context.DeadlineExceeded)
-		if got := w.turns(t, 9, nil); !slices.Equal(got, []string{"n1", "n2"}) || !w.members.Spare() {
+		if got := w.turns(t, 9, nil); !slices.Equal(got, []string{"n1", "n2"}) || !w.members.Spare(nil, e) {
 			t.Errorf("asked %v", got)
+		}
+		first := w.members.All()[0]
+		if !w.members.Spare(nil, first) || w.members.Spare(map[string]bool{"n2.test:7101": true}, first) {
+			t.Error("want the second, and nobody else, to be there beside the first")
 		}
 		// Where everybody is slow there is nobody to spare.
 		for _, e := range w.members.All() {
 			w.members.Failed(e, context.DeadlineExceeded)
 		}
-		if got := w.turns(t, 9, nil); len(got) != 3 || w.members.Spare() {
-			t.Errorf("asked %v, %v", got, w.members.Spare())
+		if got := w.turns(t, 9, nil); len(got) != 3 || w.members.Spare(nil, e) {
+			t.Errorf("asked %v, %v", got, w.members.Spare(nil, e))
 		}
 	})
 }

@@ -52,6 +52,9 @@ type link struct {
 	status *quorleasev1.ClusterStatusResponse
 	// leaderless: it said so in answer to something else, after that.
 	leaderless bool
+	// minority: the last call that failed there failed because it sees no majority. In an
+	// election it comes behind those of whom one may be elected.
+	minority bool
 	// doubt is until when others are asked first.
 	doubt time.Time
 }
@@ -90,6 +93,9 @@ func (l *link) leaderlessLocked() bool {
 func (l *link) rankLocked(now time.Time, leader Endpoint) (rank int) {
 	if l.leaderlessLocked() {
 		rank += 4
+		if l.minority {
+			rank += 8
+		}
 	}
 	if l.doubt.After(now) {
 		rank += 2

@@ -43,7 +43,8 @@ type Members struct {
 	best atomic.Pointer[choice]
 	// level are the nodes that are as good where it does not matter who leads.
 	level atomic.Pointer[[]*choice]
-	spare atomic.Bool
+	// sound: they are in no doubt.
+	sound atomic.Bool
 	// streams counts the sessions that were opened, each with a number of its own.
 	streams  atomic.Uint64
 	presence presence
@@ -164,7 +165,9 @@ func (m *Members) Failed(e Endpoint, err error) {
 	for _, l := range m.links {
 		if l.address == e.Address {
 			l.doubt = now.Add(doubtFor)
-			l.leaderless = l.leaderless || session.Reason(err) == "NO_LEADER"
+			reason := session.Reason(err)
+			l.minority = reason == "NO_QUORUM"
+			l.leaderless = l.leaderless || l.minority || reason == "NO_LEADER"
 		}
 	}
 	m.troubleLocked(now)
