@@ -55,7 +55,7 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 	answer, err := c.authority.Ask(bounded, q)
 	if err == nil {
 		response := answer.GetAcquire()
-		c.learn(&r, response)
+		c.learn(&r, response, q.Cold)
 		return c.count(decisionOf(response, &r, asked)), nil
 	}
 	unanswered := errors.Is(err, ErrUnanswered)
@@ -116,11 +116,12 @@ func (c *Client) isHeld(charges []failopen.Charge) bool {
 }
 
 // note notes where the answer to an acquire without a record came from.
-func (c *Client) note(r *Request, answer *quorleasev1.AcquireResponse) {
-	if r.Track || r.MaxWait > 0 {
+// That a cold node had none says nothing of the others.
+func (c *Client) note(r *Request, answer *quorleasev1.AcquireResponse, cold bool) {
+	held := answer.GetSource() == quorleasev1.Source_ESCROW
+	if r.Track || r.MaxWait > 0 || cold && !held {
 		return
 	}
-	held := answer.GetSource() == quorleasev1.Source_ESCROW
 	if len(r.Attributes) == 0 {
 		for i := range r.Charges {
 			c.held.Note(r.Charges[i].Limit, r.Charges[i].Key, held)
@@ -184,14 +185,14 @@ func refusedLocally(v failopen.Verdict, charges []failopen.Charge) *Decision {
 
 // learn keeps what an answer says, and counts what it granted for the retry
 // budget.
-func (c *Client) learn(r *Request, answer *quorleasev1.AcquireResponse) {
+func (c *Client) learn(r *Request, answer *quorleasev1.AcquireResponse, cold bool) {
 	if answer.GetDecision() == quorleasev1.Decision_GRANTED && !answer.GetRepeatedRequest() {
 		c.machine.Count(time.Now(), r.Client, 1, min(1, int64(r.Attempt)))
 	}
 	if len(r.Attributes) > 0 && answer.GetDecision() == quorleasev1.Decision_GRANTED {
 		c.charged.Note(r.work(), localCharges(chargesOf(answer.GetLease().GetCharges())))
 	}
-	c.note(r, answer)
+	c.note(r, answer, cold)
 	c.keep(r.Client, answer.GetFallbacks())
 }
 

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"time"
@@ -290,6 +291,54 @@ func TestColdStart(t *testing.T) {
 			w.Down()
 			pass(2 * time.Second)
 			w.wantAlerts(1, 0)
+		})
+	})
+}
+
+// Who asks a node that has hung waits for it for half a second, however long the caller's
+// patience; who asks one that is busy waits.
+func TestAHungNodeIsLeft(t *testing.T) {
+	ask := func(t *testing.T, w *world, c *client.Client) time.Duration {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		began := time.Now()
+		d, err := c.Acquire(ctx, client.Request{Track: true, Charges: []client.Charge{
+			{Limit: "closed", Dimension: "requests", Amount: 1},
+		}})
+		if err != nil || !d.Granted || d.Source == client.Local {
+			t.Errorf("got %+v, %v", d, err)
+		}
+		return time.Since(began)
+	}
+	t.Run("hung", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			ask(t, w, c)
+			w.Freeze(0)
+			if took := ask(t, w, c); took > 600*time.Millisecond {
+				t.Errorf("it took %v", took)
+			}
+		})
+	})
+	t.Run("busy", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := w.client(nil)
+			defer c.Close()
+			ask(t, w, c)
+			before := w.Counts().Acquires
+			w.Delay(1500 * time.Millisecond)
+			var asking sync.WaitGroup
+			for range 20 {
+				pass(100 * time.Millisecond)
+				asking.Go(func() { ask(t, w, c) })
+			}
+			asking.Wait()
+			// The first ones see nobody answered for half a second.
+			if n := w.Counts().Acquires - before; n > 20+15 {
+				t.Errorf("20 questions were asked %d times", n)
+			}
 		})
 	})
 }

@@ -43,13 +43,18 @@ func (r *record) waited() time.Duration { return time.Duration(r.answered - r.in
 // another.
 const pages = 64
 
+// blockLength is how many records have room in a block of a page.
+const blockLength = 4096
+
 // history is everything that was asked of one limit. It may be written by many at the
 // same time, and is read when nobody does.
 type history struct {
 	began time.Time
 	pages [pages]struct {
-		mu   sync.Mutex
-		list []record
+		mu sync.Mutex
+		// blocks are full but for the last one: a list that grew would be copied, and its
+		// writers would wait.
+		blocks [][]record
 	}
 	mu sync.Mutex
 	// leases that were acknowledged, where they have ids. Guarded by mu.
@@ -64,7 +69,12 @@ func (h *history) since(at time.Time) int64 { return int64(at.Sub(h.began)) }
 func (h *history) note(number uint64, r record) {
 	page := &h.pages[number%pages]
 	page.mu.Lock()
-	page.list = append(page.list, r)
+	last := len(page.blocks) - 1
+	if last < 0 || len(page.blocks[last]) == blockLength {
+		page.blocks = append(page.blocks, make([]record, 0, blockLength))
+		last++
+	}
+	page.blocks[last] = append(page.blocks[last], r)
 	page.mu.Unlock()
 }
 
@@ -76,8 +86,10 @@ func (h *history) acknowledge(lease string) {
 
 func (h *history) each(do func(r *record)) {
 	for i := range h.pages {
-		for j := range h.pages[i].list {
-			do(&h.pages[i].list[j])
+		for _, block := range h.pages[i].blocks {
+			for j := range block {
+				do(&block[j])
+			}
 		}
 	}
 }

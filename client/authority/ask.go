@@ -24,9 +24,10 @@ const (
 	partMin = 20 * time.Millisecond
 	// atOnceMax is how often another node is asked without a pause.
 	atOnceMax = 3
-	// anyPatience is how long a node is waited for that is asked what any node may answer
-	// from memory, while there is another one that is as good.
-	anyPatience = 100 * time.Millisecond
+	// anyLeast and anyMost bound how long a node is waited for that is asked what any node
+	// may answer from memory, while there is another one that is as good: as long as such
+	// answers take.
+	anyLeast, anyMost = 25 * time.Millisecond, 100 * time.Millisecond
 	// turnLength is how long a node's turn lasts to be asked such things: long enough for
 	// callers to travel together, and so short that every node is asked all the time.
 	turnLength = 10 * time.Millisecond
@@ -57,6 +58,10 @@ type Question struct {
 
 	// patient: go on although the client is away, as probes do.
 	patient bool
+	// Cold: the node that answered was reached so lately that it may hold less than it is
+	// going to.
+	Cold bool
+
 	// asked is how often it was asked in vain.
 	asked int
 	// refused are the nodes that see no majority; lost: one was asked twice because
@@ -141,13 +146,19 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	}
 	part, cancel := a.part(ctx, q, node)
 	defer cancel()
+	part, done := a.attend(part, q, s)
+	defer done()
 	began := time.Now()
 	item := q.item(began)
 	answer, err := s.Do(part, item)
+	if err != nil && errors.Is(context.Cause(part), errSilent) {
+		err = errSilent
+	}
 	if err == nil && !answers(answer, item) {
 		answer, err = nil, errNonsense
 	}
 	if err == nil {
+		a.answered(q, node, answer, time.Since(began))
 		return answer, nil
 	}
 	q.try(node)
@@ -155,12 +166,32 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	if reason == "NO_QUORUM" {
 		q.minority(node)
 	}
-	// That a node has nothing left of one bucket, and knows no leader who might, says
-	// nothing of what it has of others.
-	if isFair(ctx, began) && (!q.Anyone || reason != "NO_LEADER") {
+	switch {
+	case !isFair(ctx, began):
+	case !q.Anyone:
+		a.members.Failed(node, err)
+	case reason == "NO_LEADER":
+		// It has nothing left of one bucket, and knows no leader who might. That says nothing of
+		// what it has of others.
+	case errors.Is(err, context.DeadlineExceeded):
+		a.members.Slow(node)
+	default:
 		a.members.Failed(node, err)
 	}
 	return nil, err
+}
+
+// answered notes what an answer to what any node may have says about the node, and about
+// how long such answers take.
+func (a *Authority) answered(q *Question, node members.Endpoint, answer *quorleasev1.ResponseItem, took time.Duration) {
+	if !q.Anyone {
+		return
+	}
+	held := answer.GetAcquire().GetSource() == quorleasev1.Source_ESCROW
+	q.Cold = a.members.Had(node, held)
+	if held {
+		a.round.Note(took)
+	}
 }
 
 // session is one to the node that is asked now.
@@ -214,7 +245,7 @@ func (a *Authority) part(
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
 	half := max((deadline.Sub(now)-waits)/2, partMin)
 	if q.Anyone && a.members.Spare(q.tried, node) {
-		half = min(half, anyPatience)
+		half = min(half, a.round.Wait(anyLeast, anyMost))
 	}
 	return context.WithTimeout(ctx, waits+half)
 }

@@ -48,6 +48,8 @@ type Authority struct {
 	// patience is how long callers wait: an answer that takes longer than the most
 	// patient one would wait is none (see probe).
 	patience patience.Longest
+	// round is how long answers from what nodes hold take.
+	round patience.Round
 	// alarm says when somebody is told of an incident; its lock orders what the
 	// machine says.
 	alarm struct {

@@ -12,6 +12,13 @@ import (
 // others: it may have just started, and holds nothing yet of what it is asked for.
 const warmFor = 2 * time.Second
 
+// livelyFor is how long a node that answers many may take for the next answer.
+const livelyFor = 50 * time.Millisecond
+
+// coolPart is the part of that which a node that is not there yet loses with each answer
+// that it had to ask the leader for.
+const coolPart = 2
+
 // Any is Session for what every node can answer as well as the leader. It takes the node
 // whose turn it is among those that are in no doubt, and none that skip names as long as
 // there is another one.
@@ -28,6 +35,52 @@ func (m *Members) Any(
 		}
 	}
 	return m.Session(ctx)
+}
+
+// Had notes whether a node that Any chose had what it was asked for in its memory. It says
+// whether the node is cold: it was reached so lately that this means little. One that is
+// cold and has to ask the leader has its turns back more slowly: what the process before it
+// held may be out for some seconds yet.
+func (m *Members) Had(e Endpoint, held bool) (cold bool) {
+	l := m.chosen(e)
+	if l == nil {
+		return false
+	}
+	now := time.Now().UnixNano()
+	l.hadAt.Store(now)
+	if cold = !l.warm.Load(); cold && !held {
+		reached := l.reachedAt.Load()
+		l.reachedAt.CompareAndSwap(reached, reached+(now-reached)/coolPart)
+	}
+	return cold
+}
+
+// Slow tells that a node that Any chose let somebody wait for too long. Unless it has
+// answered others a moment ago it has no turn for a second, and all nodes are asked for
+// their status at once: it may hang. Whatever only the leader can answer is asked of it all
+// the same, until it fails that too.
+func (m *Members) Slow(e Endpoint) {
+	l := m.chosen(e)
+	if l == nil || time.Since(time.Unix(0, l.hadAt.Load())) < livelyFor {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	l.slow = now.Add(doubtFor)
+	m.troubleLocked(now)
+}
+
+// chosen is a node over which Any takes turns, nil where it is none.
+func (m *Members) chosen(e Endpoint) *link {
+	if level := m.level.Load(); level != nil {
+		for _, c := range *level {
+			if c.endpoint.Address == e.Address {
+				return c.link
+			}
+		}
+	}
+	return nil
 }
 
 // isWarm says whether a node has this turn, were it its own: the longer it has been
@@ -65,7 +118,9 @@ func (m *Members) Spare(skip map[string]bool, this Endpoint) bool {
 // else over all that are usable. A node that knows no leader is left out while the leader
 // is there, from which it is cut off; in an election it holds as much as any other.
 func (m *Members) levelLocked(now time.Time, usable []*link, leader Endpoint) {
-	sound := slices.DeleteFunc(slices.Clone(usable), func(l *link) bool { return l.doubt.After(now) })
+	sound := slices.DeleteFunc(slices.Clone(usable), func(l *link) bool {
+		return l.doubt.After(now) || l.slow.After(now)
+	})
 	if slices.ContainsFunc(sound, func(l *link) bool { return l.address == leader.Address && !l.leaderlessLocked() }) {
 		sound = slices.DeleteFunc(sound, (*link).leaderlessLocked)
 	}

@@ -35,6 +35,8 @@ type link struct {
 	// some time ago.
 	reachedAt atomic.Int64
 	warm      atomic.Bool
+	// hadAt is when it answered last what Any chose it for, in Unix nanoseconds.
+	hadAt atomic.Int64
 
 	// What follows is guarded by members.mu.
 
@@ -55,8 +57,8 @@ type link struct {
 	// minority: the last call that failed there failed because it sees no majority. In an
 	// election it comes behind those of whom one may be elected.
 	minority bool
-	// doubt is until when others are asked first.
-	doubt time.Time
+	// doubt is until when others are asked first, slow until when it has no turn.
+	doubt, slow time.Time
 }
 
 // addLocked begins to keep a session to an address, unless it does so. It returns
@@ -285,7 +287,8 @@ func (l *link) reached(s *session.Session, told *quorleasev1.ClusterStatusRespon
 	}
 	l.reachedAt.Store(time.Now().UnixNano())
 	l.warm.Store(false)
-	l.session, l.status, l.failed, l.err, l.doubt, l.leaderless = s, told, false, nil, time.Time{}, false
+	l.session, l.status, l.failed, l.err, l.leaderless = s, told, false, nil, false
+	l.doubt, l.slow = time.Time{}, time.Time{}
 	m.adoptLocked(told)
 	m.orderLocked(time.Now())
 	return nil
