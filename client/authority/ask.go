@@ -27,7 +27,7 @@ const (
 	// anyLeast and anyMost bound how long a node is waited for that is asked what any node
 	// may answer from memory, while there is another one that is as good: as long as such
 	// answers take.
-	anyLeast, anyMost = 25 * time.Millisecond, 100 * time.Millisecond
+	anyLeast, anyMost = 10 * time.Millisecond, 100 * time.Millisecond
 	// turnLength is how long a node's turn lasts to be asked such things: long enough for
 	// callers to travel together, and so short that every node is asked all the time.
 	turnLength = 10 * time.Millisecond

@@ -7,9 +7,13 @@ import (
 	"sync/atomic"
 )
 
-// size is how many buckets are remembered: 64 KiB. A bucket that displaces another costs
-// that one a detour to the leader.
-const size = 1 << 14
+// sets times ways is how many buckets are remembered: 64 KiB. A bucket has a place in one
+// set: some thousand buckets hardly ever displace one another. One that is displaced makes
+// a detour to the leader.
+const (
+	sets = 1 << 12
+	ways = 4
+)
 
 // sure is how many answers in a row have to come from the log until a bucket is taken for
 // one of which nodes hold nothing. A single one says little: a node that has just begun, or
@@ -20,35 +24,52 @@ const sure = 3
 // billion: what it says decides who is asked and nothing else. It takes no lock and is
 // safe for concurrent use. Make one with New.
 type Book struct {
-	seed  maphash.Seed
-	marks [size]atomic.Uint32
+	seed maphash.Seed
+	sets [sets][ways]atomic.Uint32
 }
 
 // New remembers nothing.
 func New() *Book { return &Book{seed: maphash.MakeSeed()} }
 
-// place is where a bucket of a limit and a key is remembered, and as what.
-func (b *Book) place(limit, key string) (at *atomic.Uint32, mark uint32) {
+// place is where a bucket of a limit and a key may be remembered, and as what.
+func (b *Book) place(limit, key string) (set *[ways]atomic.Uint32, mark uint32) {
 	const prime = 0x9e3779b97f4a7c15
 	sum := maphash.String(b.seed, limit)*prime ^ maphash.String(b.seed, key)
 	sum *= prime
-	return &b.marks[sum%size], uint32(sum>>32) &^ sure
+	return &b.sets[sum%sets], uint32(sum>>32) &^ sure
 }
 
 // Has says whether a bucket was held by the last answers that were noted of it.
 func (b *Book) Has(limit, key string) bool {
-	at, mark := b.place(limit, key)
-	known := at.Load()
-	return known&^sure == mark && known&sure > 0
+	set, mark := b.place(limit, key)
+	for i := range set {
+		if known := set[i].Load(); known&^sure == mark && known&sure > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Note notes whether an answer about a bucket came from tokens that a node held.
 func (b *Book) Note(limit, key string, held bool) {
-	at, mark := b.place(limit, key)
-	switch known := at.Load(); {
-	case held && known != mark|sure:
-		at.Store(mark | sure)
-	case !held && known&^sure == mark && known&sure > 0:
-		at.CompareAndSwap(known, known-1)
+	set, mark := b.place(limit, key)
+	free := int(mark>>2) % ways
+	for i := range set {
+		switch known := set[i].Load(); {
+		case known&sure == 0:
+			free = i
+		case known&^sure != mark:
+		case held && known&sure < sure:
+			set[i].Store(mark | sure)
+			return
+		case !held:
+			set[i].CompareAndSwap(known, known-1)
+			return
+		default:
+			return
+		}
+	}
+	if held {
+		set[free].Store(mark | sure)
 	}
 }

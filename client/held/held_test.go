@@ -36,7 +36,8 @@ func TestBook(t *testing.T) {
 func TestBookIsBounded(t *testing.T) {
 	t.Parallel()
 	b := New()
-	const many = 4 * size
+	const room = sets * ways
+	const many = 4 * room
 	for i := range many {
 		b.Note("a", strconv.Itoa(i), true)
 	}
@@ -49,8 +50,27 @@ func TestBookIsBounded(t *testing.T) {
 			t.Errorf("b/%d was not noted", i)
 		}
 	}
-	if known == 0 || known > size {
-		t.Errorf("%d of %d are remembered, at most %d", known, many, size)
+	if known == 0 || known > room {
+		t.Errorf("%d of %d are remembered, at most %d", known, many, room)
+	}
+}
+
+// TestSomeHundredsFit: what a client asks for all the time has room beside one another.
+func TestSomeHundredsFit(t *testing.T) {
+	t.Parallel()
+	b := New()
+	const some = 500
+	for i := range some {
+		b.Note("a", strconv.Itoa(i), true)
+	}
+	known := 0
+	for i := range some {
+		if b.Has("a", strconv.Itoa(i)) {
+			known++
+		}
+	}
+	if known < some-1 {
+		t.Errorf("%d of %d are remembered", known, some)
 	}
 }
 
