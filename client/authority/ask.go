@@ -174,6 +174,7 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 		// It has nothing left of one bucket, and knows no leader who might. That says nothing of
 		// what it has of others.
 	case errors.Is(err, context.DeadlineExceeded):
+		a.hedges.Pay()
 		a.members.Slow(node)
 	default:
 		a.members.Failed(node, err)
@@ -191,6 +192,7 @@ func (a *Authority) answered(q *Question, node members.Endpoint, answer *quorlea
 	q.Cold = a.members.Had(node, held)
 	if held {
 		a.round.Note(took)
+		a.hedges.Answered()
 	}
 }
 
@@ -244,7 +246,7 @@ func (a *Authority) part(
 	now := time.Now()
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
 	half := max((deadline.Sub(now)-waits)/2, partMin)
-	if q.Anyone && a.members.Spare(q.tried, node) {
+	if q.Anyone && a.hedges.Left() && a.members.Spare(q.tried, node) {
 		half = min(half, a.round.Wait(anyLeast, anyMost))
 	}
 	return context.WithTimeout(ctx, waits+half)
