@@ -188,9 +188,8 @@ func (a *Authority) answered(q *Question, node members.Endpoint, answer *quorlea
 	if !q.Anyone {
 		return
 	}
-	held := answer.GetAcquire().GetSource() == quorleasev1.Source_ESCROW
-	q.Cold = a.members.Had(node, held)
-	if held {
+	q.Cold = a.members.Answered(node)
+	if answer.GetAcquire().GetSource() == quorleasev1.Source_ESCROW {
 		a.round.Note(took)
 		a.hedges.Answered()
 	}

@@ -15,10 +15,6 @@ const warmFor = 2 * time.Second
 // livelyFor is how long a node that answers many may take for the next answer.
 const livelyFor = 50 * time.Millisecond
 
-// coolPart is the part of that which a node that is not there yet loses with each answer
-// that it had to ask the leader for.
-const coolPart = 2
-
 // Any is Session for what every node can answer as well as the leader. It takes the node
 // whose turn it is among those that are in no doubt, and none that skip names as long as
 // there is another one.
@@ -37,22 +33,15 @@ func (m *Members) Any(
 	return m.Session(ctx)
 }
 
-// Had notes whether a node that Any chose had what it was asked for in its memory. It says
-// whether the node is cold: it was reached so lately that this means little. One that is
-// cold and has to ask the leader has its turns back more slowly: what the process before it
-// held may be out for some seconds yet.
-func (m *Members) Had(e Endpoint, held bool) (cold bool) {
+// Answered notes that a node which Any chose has answered. It says whether the node is
+// cold: it was reached so lately that it may not have what it will have soon.
+func (m *Members) Answered(e Endpoint) (cold bool) {
 	l := m.chosen(e)
 	if l == nil {
 		return false
 	}
-	now := time.Now().UnixNano()
-	l.hadAt.Store(now)
-	if cold = !l.warm.Load(); cold && !held {
-		reached := l.reachedAt.Load()
-		l.reachedAt.CompareAndSwap(reached, reached+(now-reached)/coolPart)
-	}
-	return cold
+	l.answeredAt.Store(time.Now().UnixNano())
+	return !l.warm.Load()
 }
 
 // Slow tells that a node that Any chose let somebody wait for too long. Unless it has
@@ -61,7 +50,7 @@ func (m *Members) Had(e Endpoint, held bool) (cold bool) {
 // the same, until it fails that too.
 func (m *Members) Slow(e Endpoint) {
 	l := m.chosen(e)
-	if l == nil || time.Since(time.Unix(0, l.hadAt.Load())) < livelyFor {
+	if l == nil || time.Since(time.Unix(0, l.answeredAt.Load())) < livelyFor {
 		return
 	}
 	m.mu.Lock()
@@ -84,9 +73,10 @@ func (m *Members) chosen(e Endpoint) *link {
 }
 
 // isWarm says whether a node has this turn, were it its own: the longer it has been
-// reached the more often.
+// reached the more often, by the square of that, since what the process before it held may
+// be out for some time yet.
 func (l *link) isWarm(turn uint64) bool {
-	const parts = 1 << 16
+	const parts = 1 << 8
 	if l.warm.Load() {
 		return true
 	}
@@ -94,7 +84,8 @@ func (l *link) isWarm(turn uint64) bool {
 	if age >= warmFor {
 		l.warm.Store(true)
 	}
-	return uint64(max(0, age)*parts/warmFor) > turn>>16%parts
+	part := uint64(max(0, age) * parts / warmFor)
+	return part*part > turn>>16%(parts*parts)
 }
 
 // Others says whether Any would find a node that skip does not name.

@@ -35,8 +35,8 @@ type link struct {
 	// some time ago.
 	reachedAt atomic.Int64
 	warm      atomic.Bool
-	// hadAt is when it answered last what Any chose it for, in Unix nanoseconds.
-	hadAt atomic.Int64
+	// answeredAt is when it answered last what Any chose it for, in Unix nanoseconds.
+	answeredAt atomic.Int64
 
 	// What follows is guarded by members.mu.
 
