@@ -16,6 +16,9 @@ type Options struct {
 	// Seconds: no more than a sixtieth of the requests of a minute, rounded up, in
 	// any second of the clock.
 	Seconds bool
+	// FailuresCount: what is refused takes one request out all the same, as far as
+	// there is one. Whoever asks without a pause stays refused.
+	FailuresCount bool
 }
 
 // Buckets are token buckets that fill continuously.
@@ -25,9 +28,7 @@ type Buckets struct {
 	// filled is when the levels were right; levels are in units.
 	filled time.Duration
 	levels [3]int64
-	// second is the one that is counted, and inSecond how many it has had.
-	second   time.Duration
-	inSecond int64
+	window *Window
 }
 
 // NewBuckets is an account with these limits at time 0.
@@ -35,7 +36,10 @@ func NewBuckets(limits Limits, options Options) *Buckets {
 	if options.Capacity <= 0 {
 		options.Capacity = time.Minute
 	}
-	b := &Buckets{limits: limits, options: options, second: -1}
+	b := &Buckets{limits: limits, options: options}
+	if options.Seconds {
+		b.window = NewWindow(limits.Requests, time.Second)
+	}
 	if !options.Empty {
 		b.levels = b.most()
 	}
@@ -58,13 +62,15 @@ func (b *Buckets) most() (units [3]int64) {
 func (b *Buckets) Ask(now time.Duration, call Call) Answer {
 	b.fill(now)
 	wait, binding, never := b.wait(call)
-	if second := b.untilSecond(now); second > wait {
-		wait, binding = second, Requests
+	if next := b.window.Wait(now); next > wait {
+		wait, binding = next, Requests
 	}
 	if never {
+		b.failed()
 		return Answer{Binding: binding, Remaining: b.remaining()}
 	}
 	if wait > 0 {
+		b.failed()
 		return Answer{RetryAfter: wholeSeconds(wait), Binding: binding, Remaining: b.remaining()}
 	}
 	for i, n := range uses(call) {
@@ -72,8 +78,43 @@ func (b *Buckets) Ask(now time.Duration, call Call) Answer {
 			b.levels[i] -= n * unit
 		}
 	}
-	b.inSecond++
+	b.window.Count(now)
 	return Answer{OK: true, Remaining: b.remaining()}
+}
+
+// failed takes one request for a refusal, where the provider counts those.
+func (b *Buckets) failed() {
+	if b.options.FailuresCount && b.limits.Requests > 0 {
+		b.levels[0] = max(min(0, b.levels[0]), b.levels[0]-unit)
+	}
+}
+
+// Settle corrects what was taken by what became of it: more is taken, if need be
+// into debt, and less is given back. more has the difference, which may be
+// negative.
+func (b *Buckets) Settle(now time.Duration, more Call) {
+	b.fill(now)
+	most := b.most()
+	for i, n := range [3]int64{0, more.Input, more.Output} {
+		if b.rates()[i] > 0 {
+			b.levels[i] = min(b.levels[i]-n*unit, most[i])
+		}
+	}
+}
+
+// State is what the headers of an answer are made from.
+func (b *Buckets) State(now time.Duration) State {
+	b.fill(now)
+	var full [3]time.Duration
+	for i, rate := range b.rates() {
+		if rate > 0 {
+			full[i] = time.Duration(ceil(b.most()[i]-b.levels[i], rate))
+		}
+	}
+	return State{
+		Limits: b.limits, Remaining: b.remaining(),
+		FullRequests: full[0], FullInput: full[1], FullOutput: full[2],
+	}
 }
 
 var names = [3]string{Requests, InputTokens, OutputTokens}
@@ -109,26 +150,12 @@ func (b *Buckets) wait(call Call) (wait time.Duration, binding string, never boo
 	return wait, binding, false
 }
 
-// untilSecond is how long it is until the next second, where this one is full.
-func (b *Buckets) untilSecond(now time.Duration) time.Duration {
-	if !b.options.Seconds || b.limits.Requests == 0 {
-		return 0
-	}
-	if second := now / time.Second; second != b.second {
-		b.second, b.inSecond = second, 0
-	}
-	if b.inSecond < ceil(b.limits.Requests, 60) {
-		return 0
-	}
-	return (b.second+1)*time.Second - now
-}
-
 func (b *Buckets) remaining() Remaining {
 	var left [3]int64
 	for i, rate := range b.rates() {
 		left[i] = -1
 		if rate > 0 {
-			left[i] = b.levels[i] / unit
+			left[i] = max(0, b.levels[i]) / unit
 		}
 	}
 	return Remaining{Requests: left[0], Input: left[1], Output: left[2]}

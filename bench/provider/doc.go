@@ -7,6 +7,9 @@
 //     optional second-long window for requests.
 //   - Minute is a counter of estimated tokens that starts anew each minute.
 //
+// Account is one of the latter two with what providers refuse for besides: too
+// many calls at once, growth that is too fast, and a spend cap.
+//
 // A model is a function of what it was asked and when: time is an argument, the
 // arithmetic is exact, and there is no chance in it. A model is for one
 // goroutine.

@@ -15,9 +15,7 @@ func NewMinute(tokens int64) *Minute { return &Minute{tokens: tokens} }
 
 // Ask admits a call that fits into what is left of this minute.
 func (m *Minute) Ask(now time.Duration, call Call) Answer {
-	if minute := now / time.Minute; minute != m.minute {
-		m.minute, m.used = minute, 0
-	}
+	m.turn(now)
 	n := call.Input + call.Output
 	answer := Answer{OK: m.used+n <= m.tokens}
 	switch {
@@ -31,4 +29,21 @@ func (m *Minute) Ask(now time.Duration, call Call) Answer {
 	}
 	answer.Remaining = Remaining{Requests: -1, Input: m.tokens - m.used, Output: -1}
 	return answer
+}
+
+// State is what the headers of an answer are made from: the counter is full again
+// with the next minute of the clock.
+func (m *Minute) State(now time.Duration) State {
+	m.turn(now)
+	return State{
+		Limits:    Limits{Input: m.tokens},
+		Remaining: Remaining{Requests: -1, Input: m.tokens - m.used, Output: -1},
+		FullInput: (m.minute+1)*time.Minute - now,
+	}
+}
+
+func (m *Minute) turn(now time.Duration) {
+	if minute := now / time.Minute; minute != m.minute {
+		m.minute, m.used = minute, 0
+	}
 }

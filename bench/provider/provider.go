@@ -15,9 +15,24 @@ const (
 // Call is what one request uses, as the provider estimates it when it arrives.
 type Call struct{ Input, Output int64 }
 
+// Reason says why a call was refused, where it was not for a dimension that is
+// counted.
+type Reason string
+
+// What refuses besides a dimension. Exhausted is empty: a dimension is used up,
+// and Answer.Binding names it.
+const (
+	Exhausted  Reason = ""
+	SlowDown   Reason = "slow_down"
+	SpendCap   Reason = "spend_cap"
+	Concurrent Reason = "concurrent"
+)
+
 // Answer is what a provider says of one call.
 type Answer struct {
 	OK bool
+	// Reason says whether something other than a dimension refused.
+	Reason Reason
 	// RetryAfter is what the header of that name says: the time until the call
 	// would fit if nobody else asked, in whole seconds, rounded up. 0 where it was
 	// admitted, and where it never would be.
