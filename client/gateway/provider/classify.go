@@ -1,0 +1,225 @@
+package provider
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Answer is what a provider answered, as far as it has come. A connection that
+// broke is no answer.
+type Answer struct {
+	Status int
+	Header http.Header
+	// Body is its beginning; no more than BodyMax of it is looked at. Of a stream with
+	// status 200 it is the beginning up to the end of the first event (FirstEvent), or
+	// any later event by itself.
+	Body []byte
+	// Wall is the time of day at which it came.
+	Wall time.Time
+	// Configured are the limits that it was sent under, a minute, by dimension. Empty
+	// where that is not known.
+	Configured map[string]int64
+}
+
+const (
+	// shortHint is what a wait for a limit of a minute may be at most.
+	shortHint = 2 * time.Minute
+	// longHint is what nobody waits for in a queue.
+	longHint = time.Hour
+)
+
+// Classify says what an answer means. The order is that of the table: first what
+// can't be mistaken for anything else, money above all, then what is the provider's
+// own trouble, then the rest.
+func (t *Table) Classify(a Answer) Verdict {
+	v := Verdict{Limits: t.ParseLimits(a.Header, a.Wall, a.Configured), Retry: shouldRetry(a.Header)}
+	said, status, failed := a.words()
+	if !failed {
+		return v
+	}
+	v.Wait = ParseWait(a.Header, a.Wall)
+	if wait, ok := waitIn(said.message); ok && !v.Wait.Said {
+		v.Wait.Said, v.Wait.For, v.Wait.From = true, wait, "message"
+	}
+	v.Reason = said.reason()
+	v.Class = Other
+	x := exam{&a, &v, said, status}
+	for i := range t.Signals {
+		if s := &t.Signals[i]; x.fits(s) {
+			v.Class, v.Scope, v.Row = s.Class, s.Scope, s.Seen
+			break
+		}
+	}
+	v.name(said.message)
+	switch v.Class {
+	case HardQuota:
+		v.Resumes = resumes(said.message, a.Wall)
+	case Adapt:
+		lower, _ := v.Limits.of(Tokens)
+		v.Advertised = lower.Limit
+	default:
+	}
+	return v
+}
+
+// words are those of the error that an answer is, with its status: 0 where a
+// stream does not say.
+func (a *Answer) words() (said words, status int, failed bool) {
+	switch {
+	case a.Status >= 400:
+		return read(a.Body), a.Status, true
+	case a.Status >= 200 && a.Status < 300 && a.isStream():
+		event, _ := FirstEvent(a.Body)
+		said, failed = event.failure()
+		return said, said.status, failed
+	default:
+		return words{}, a.Status, false
+	}
+}
+
+func shouldRetry(header http.Header) Retry {
+	switch strings.ToLower(first(header, "X-Should-Retry")) {
+	case "true":
+		return Yes
+	case "false":
+		return No
+	default:
+		return Unsaid
+	}
+}
+
+// exam is one answer while its signal is looked for.
+type exam struct {
+	answer  *Answer
+	verdict *Verdict
+	said    words
+	status  int
+}
+
+func (x *exam) fits(s *Signal) bool {
+	if len(s.Status) > 0 && !slices.Contains(s.Status, x.status) && (x.status != 0 || !s.speaks()) {
+		return false
+	}
+	if len(s.Code) > 0 && !slices.ContainsFunc(x.said.codes, func(code string) bool {
+		return slices.Contains(s.Code, code)
+	}) {
+		return false
+	}
+	if len(s.Begins) > 0 && !slices.ContainsFunc(s.Begins, func(words string) bool {
+		return strings.HasPrefix(x.said.message, words)
+	}) {
+		return false
+	}
+	if len(s.Says) > 0 && !slices.ContainsFunc(s.Says, func(words string) bool {
+		return strings.Contains(x.said.message, words)
+	}) {
+		return false
+	}
+	if s.Header != "" && !strings.EqualFold(first(x.answer.Header, s.Header), s.Value) {
+		return false
+	}
+	return x.holds(s.When)
+}
+
+// speaks says whether a signal can be told by its words, in a stream that has no
+// status. Money can't by a word that may be anywhere.
+func (s *Signal) speaks() bool {
+	return len(s.Code) > 0 || len(s.Begins) > 0 || len(s.Says) > 0 && s.Class != HardQuota
+}
+
+func (x *exam) holds(c Condition) bool {
+	wait := x.verdict.Wait
+	switch c {
+	case NoHint:
+		return !wait.Said
+	case HintIsShort:
+		return wait.Said && wait.For <= shortHint
+	case HintIsLong:
+		return wait.Said && wait.For >= longHint
+	case NeverFits:
+		return exceeds(x.said.message) || x.verdict.Retry == No && x.untouched()
+	case LimitIsLower:
+		advertised, _ := x.verdict.Limits.of(Tokens)
+		return advertised.Limit > 0 && advertised.Limit < x.answer.Configured[Tokens]
+	default:
+		return true
+	}
+}
+
+// untouched says whether the headers have a limit of tokens of which all is left.
+func (x *exam) untouched() bool {
+	seen, ok := x.verdict.Limits.of(Tokens)
+	return ok && seen.Limit > 0 && seen.Remaining >= seen.Limit
+}
+
+// asked is how a message says what was too much: "Limit 30000, Requested 36278".
+var asked = regexp.MustCompile(`\blimit:? (\d{1,15})\b.{0,64}\brequested:? (\d{1,15})\b`)
+
+// exceeds says whether a message says that more was requested than the limit is.
+func exceeds(message string) bool {
+	found := asked.FindStringSubmatch(message)
+	if found == nil {
+		return false
+	}
+	limit, _ := strconv.ParseInt(found[1], 10, 64)
+	requested, _ := strconv.ParseInt(found[2], 10, 64)
+	return requested > limit
+}
+
+// named are the words by which messages name a dimension, the longer ones first.
+var named = []struct{ words, dimension string }{
+	{"input tokens per", InputTokens},
+	{"output tokens per", OutputTokens},
+	{"tokens per", Tokens},
+	{"requests per", Requests},
+	{"token rate limit", Tokens},
+	{"call rate limit", Requests},
+}
+
+// scoped are the words by which messages name whom a limit is for.
+var scoped = []struct {
+	words string
+	scope Scope
+}{
+	{"in project ", Project},
+	{"workspace api usage", Workspace},
+	{"your workspace", Workspace},
+	{"in organization ", Organization},
+	{"your organization", Organization},
+}
+
+// name fills in what was exceeded and for whom, where the message says so, or the
+// headers of one dimension alone say that nothing is left.
+func (v *Verdict) name(message string) {
+	if v.Class == Other || v.Class == Overload || v.Class == HardQuota {
+		return
+	}
+	for _, n := range named {
+		if strings.Contains(message, n.words) {
+			v.Dimension = n.dimension
+			break
+		}
+	}
+	for _, s := range scoped {
+		if v.Scope == "" && strings.Contains(message, s.words) {
+			v.Scope = s.scope
+		}
+	}
+	if v.Dimension != "" {
+		return
+	}
+	for _, seen := range v.Limits.Seen {
+		switch {
+		case seen.Remaining != 0:
+		case v.Dimension != "":
+			v.Dimension = ""
+			return
+		default:
+			v.Dimension = seen.Dimension
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package provider
+
+import (
+	"errors"
+	"strings"
+)
+
+// Kind is what a route does.
+type Kind string
+
+// The kinds.
+const (
+	Chat        Kind = "chat"
+	Completions Kind = "completions"
+	Responses   Kind = "responses"
+	Messages    Kind = "messages"
+	Embeddings  Kind = "embeddings"
+)
+
+// Body is the form that clients of a route expect errors to have.
+type Body int
+
+// The forms.
+const (
+	// ProblemBody is RFC 9457's, for whoever is no client of a language model.
+	ProblemBody Body = iota
+	// OpenAIBody is {"error":{"message","type","param","code"}}.
+	OpenAIBody
+	// AnthropicBody is {"type":"error","error":{"type","message"},"request_id"}.
+	AnthropicBody
+)
+
+// Model is where a request says which model it wants.
+type Model int
+
+// The places.
+const (
+	// InBody: the field "model" of its JSON.
+	InBody Model = iota + 1
+	// InPath: a segment of the path.
+	InPath
+)
+
+// Route is one path that takes work. All of them are POST.
+type Route struct {
+	// Path has whole segments; {deployment} is any one, and ** at the beginning up to
+	// prefixMax of them.
+	Path  string
+	Kind  Kind
+	Model Model
+	Body  Body
+	Seen  Seen
+}
+
+// Match is a route that fits a path.
+type Match struct {
+	*Route
+	// Deployment is what {deployment} was, empty where the model is in the body.
+	Deployment string
+}
+
+const (
+	// prefixMax bounds the segments before a path that begins with **.
+	prefixMax = 4
+	// pathMax and deploymentMax bound what is looked at, in bytes.
+	pathMax       = 1024
+	deploymentMax = 128
+
+	anySegments = "**"
+	deployment  = "{deployment}"
+)
+
+// Route finds the route of a path, decoded and without its query. A slash at the
+// end makes no difference. It is false for what is no work for a model.
+func (t *Table) Route(path string) (Match, bool) {
+	if len(path) > pathMax {
+		return Match{}, false
+	}
+	segments := strings.Split(strings.Trim(path, "/"), "/")
+	for i := range t.Routes {
+		if name, ok := t.Routes[i].match(segments); ok {
+			return Match{&t.Routes[i], name}, true
+		}
+	}
+	return Match{}, false
+}
+
+func (r *Route) match(segments []string) (name string, ok bool) {
+	want := strings.Split(strings.Trim(r.Path, "/"), "/")
+	if want[0] == anySegments {
+		want = want[1:]
+		extra := len(segments) - len(want)
+		if extra < 0 || extra > prefixMax {
+			return "", false
+		}
+		segments = segments[extra:]
+	}
+	if len(want) != len(segments) {
+		return "", false
+	}
+	for i, segment := range segments {
+		switch {
+		case want[i] == deployment && segment != "" && len(segment) <= deploymentMax:
+			name = segment
+		case want[i] != segment:
+			return "", false
+		}
+	}
+	return name, true
+}
+
+func (r *Route) check() error {
+	switch {
+	case !strings.HasPrefix(r.Path, "/"):
+		return errors.New("path: must begin with a slash")
+	case r.Kind == "":
+		return errors.New("kind: missing")
+	case r.Body != OpenAIBody && r.Body != AnthropicBody:
+		return errors.New("body: must be that of a provider")
+	case (r.Model == InPath) != strings.Contains(r.Path, deployment):
+		return errors.New("model: must be where the path has it")
+	}
+	return r.Seen.check()
+}
