@@ -49,8 +49,10 @@ func (r Rules) Check() error {
 		name  string
 		value int64
 	}{
-		{"limits.requests", r.Limits.Requests}, {"limits.input", r.Limits.Input},
-		{"limits.output", r.Limits.Output}, {"concurrent", int64(r.Concurrent)},
+		{"limits.requests", r.Limits.Requests},
+		{"limits.input", r.Limits.Input},
+		{"limits.output", r.Limits.Output},
+		{"concurrent", int64(r.Concurrent)},
 	} {
 		if field.value < 0 || field.value > 1e8 {
 			problems = append(problems, fmt.Errorf("%s: %d is not within 0 and 10^8", field.name, field.value))
