@@ -146,7 +146,7 @@ func (c *Config) validate() error {
 
 // Body hashes a request's body in one pass. It keeps nothing of it.
 func (h *Hasher) Body(body []byte) Sums {
-	s := h.pool.Get().(*scan) //nolint:errcheck // the pool holds nothing else
+	s := h.pool.Get().(*scan)
 	defer h.release(s)
 	if len(body) <= h.bytesMax {
 		if sums, ok := s.body(h, body); ok {
@@ -163,7 +163,7 @@ func (h *Hasher) Body(body []byte) Sums {
 // Join hashes a sum together with texts, such as the client, the method and the
 // deployment that a body was sent to. Where a text ends makes a difference.
 func (h *Hasher) Join(body Sum, texts ...string) Sum {
-	s := h.pool.Get().(*scan) //nolint:errcheck // the pool holds nothing else
+	s := h.pool.Get().(*scan)
 	defer h.release(s)
 	s.out = append(s.out[:0], tagJoin)
 	s.out = append(s.out, body[:]...)

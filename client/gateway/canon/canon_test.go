@@ -24,8 +24,10 @@ func TestSpelling(t *testing.T) {
 	for _, test := range []struct{ name, a, b string }{
 		{"S2-13_order_of_names", `{"a":1,"b":{"c":2,"d":3}}`, `{"b":{"d":3,"c":2},"a":1}`},
 		{"S2-13_white_space", `{"a":[1,2,{"b":null}]}`, " {\t\"a\" : [ 1 ,\r\n2, { \"b\": null } ] } \n"},
-		{"S2-13_deep_order", `[{"a":{"x":"` + strings.Repeat("long", 40) + `","y":1}}]`,
-			`[{"a":{"y":1,"x":"` + strings.Repeat("long", 40) + `"}}]`},
+		{
+			"S2-13_deep_order", `[{"a":{"x":"` + strings.Repeat("long", 40) + `","y":1}}]`,
+			`[{"a":{"y":1,"x":"` + strings.Repeat("long", 40) + `"}}]`,
+		},
 		{"escapes", `{"\u0061":"\u00e9\/\n"}`, "{\"a\":\"é/\\u000a\"}"},
 		{"surrogate_pair", `"\ud83d\ude00"`, `"😀"`},
 		{"whole_numbers", `[1,100,-3]`, `[1.0,1e2,-30e-1]`},
