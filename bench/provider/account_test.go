@@ -48,7 +48,7 @@ func TestSettle(t *testing.T) {
 	if !model.Ask(0, provider.Call{Input: 600, Output: 0}).OK {
 		t.Fatal("a full bucket refused")
 	}
-	t.Run("S3-09_what_was_not_used_comes_back", func(t *testing.T) {
+	t.Run("what_was_not_used_comes_back", func(t *testing.T) {
 		model.Settle(0, provider.Call{Input: -100, Output: 700})
 		state := model.State(0)
 		want := provider.State{
@@ -180,7 +180,7 @@ func TestAccount(t *testing.T) {
 			t.Errorf("after one was done: %+v", answer)
 		}
 	})
-	t.Run("S3-27_a_spend_cap_has_no_wait", func(t *testing.T) {
+	t.Run("a_spend_cap_has_no_wait", func(t *testing.T) {
 		t.Parallel()
 		account := provider.NewAccount(provider.Rules{
 			Limits: limits, SpendCap: &provider.Span{From: second, Until: time.Hour},

@@ -119,15 +119,15 @@ var refused = []struct {
 		"server_is_overloaded", "", "", "", "overloaded",
 	},
 	{
-		"S3-27_credit", upstream.OpenAI, upstream.CreditBalance, 0, 429, "insufficient_quota",
+		"credit", upstream.OpenAI, upstream.CreditBalance, 0, 429, "insufficient_quota",
 		"credit_balance_exhausted", "", "", "", "",
 	},
 	{
-		"S3-27_organization", upstream.OpenAI, upstream.SpendCap, 0, 429, "insufficient_quota",
+		"organization", upstream.OpenAI, upstream.SpendCap, 0, 429, "insufficient_quota",
 		"organization_spend_limit_exceeded", "", "", "", "",
 	},
 	{
-		"S3-27_older", upstream.OpenAI, upstream.InsufficientQuota, 0, 429, "insufficient_quota",
+		"older", upstream.OpenAI, upstream.InsufficientQuota, 0, 429, "insufficient_quota",
 		"insufficient_quota", "", "", "", "quota",
 	},
 	{"rate", upstream.Azure, upstream.InputTokens, hint, 429, "", "429", "22", "22000", "", "Rate limit is exceeded"},
@@ -149,22 +149,22 @@ var refused = []struct {
 	},
 	{"overload", upstream.Anthropic, upstream.Overload, 0, 529, "overloaded_error", "", "", "", "", "Overloaded"},
 	{
-		"S3-27_enforced", upstream.Anthropic, upstream.SpendCap, 0, 429, "rate_limit_error", "enforced_spend_limit_reached",
+		"enforced", upstream.Anthropic, upstream.SpendCap, 0, 429, "rate_limit_error", "enforced_spend_limit_reached",
 		"", "", "", "You have reached your API usage limits. You will regain access on 2026-02-01 at 00:00 UTC.",
 	},
 	{
-		"S3-27_specified", upstream.Anthropic, upstream.SpecifiedLimit, 0, 400, "invalid_request_error", "", "", "", "",
+		"specified", upstream.Anthropic, upstream.SpecifiedLimit, 0, 400, "invalid_request_error", "", "", "", "",
 		"You have reached your specified API usage limits",
 	},
 	{
-		"S3-27_workspace", upstream.Anthropic, upstream.WorkspaceLimit, 0, 400, "invalid_request_error", "", "", "", "",
+		"workspace", upstream.Anthropic, upstream.WorkspaceLimit, 0, 400, "invalid_request_error", "", "", "", "",
 		"You have reached your specified workspace API usage limits",
 	},
 	{
-		"S3-27_credit", upstream.Anthropic, upstream.CreditBalanceTooLow, 0, 400, "invalid_request_error", "",
+		"credit", upstream.Anthropic, upstream.CreditBalanceTooLow, 0, 400, "invalid_request_error", "",
 		"", "", "false", "credit balance is too low",
 	},
-	{"S3-27_billing", upstream.Anthropic, upstream.Billing, 0, 402, "billing_error", "", "", "", "", ""},
+	{"billing", upstream.Anthropic, upstream.Billing, 0, 402, "billing_error", "", "", "", "", ""},
 }
 
 func TestRefusals(t *testing.T) {
