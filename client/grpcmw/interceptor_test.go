@@ -281,3 +281,37 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+func TestRefusedSaysWhenToRetry(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		refused Refused
+		code    codes.Code
+		want    string
+	}{
+		{Refused{Wait: time.Minute, Final: true}, codes.ResourceExhausted, "-1"},
+		{Refused{Wait: 1500001 * time.Nanosecond, Code: codes.Unavailable}, codes.Unavailable, "2"},
+		{Refused{Reason: "X"}, codes.ResourceExhausted, ""},
+	} {
+		err := c.refused.Err()
+		got := strings.Join(c.refused.Trailer().Get("grpc-retry-pushback-ms"), ",")
+		if status.Code(err) != c.code || got != c.want {
+			t.Errorf("%+v: %v with %q, want %s with %q", c.refused, err, got, c.code, c.want)
+		}
+		var info, retry int
+		for _, detail := range status.Convert(err).Details() {
+			switch detail := detail.(type) {
+			case *errdetails.RetryInfo:
+				retry++
+			case *errdetails.ErrorInfo:
+				info++
+				if detail.GetReason() != c.refused.Reason || detail.GetDomain() != "quorlease" {
+					t.Errorf("%v", detail)
+				}
+			}
+		}
+		if (retry == 1) != (c.refused.Wait > 0) || (info == 1) != (c.refused.Reason != "") {
+			t.Errorf("%+v: %d hints, %d reasons", c.refused, retry, info)
+		}
+	}
+}

@@ -3,9 +3,12 @@ package grpcmw
 import (
 	"context"
 	"errors"
+	"strconv"
+	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -13,34 +16,101 @@ import (
 	"github.com/quorlease/quorlease/client"
 )
 
-// refusal is the error of a call that is denied: RESOURCE_EXHAUSTED with a
-// QuotaFailure that names every limit that denies, the longest wait first, and a
-// RetryInfo, unless no waiting helps. It names no key: that may be somebody's
-// name.
-func refusal(d *client.Decision) error {
-	message := "denied"
-	quota := &errdetails.QuotaFailure{}
-	for i, denial := range d.Denials {
-		if i == 0 {
-			message += ": " + denial.Reason
-		}
-		subject := "client"
-		if denial.Limit != "" {
-			subject = "limit:" + denial.Limit + "/" + denial.Dimension
-		}
-		quota.Violations = append(quota.Violations, &errdetails.QuotaFailure_Violation{
-			Subject: subject, Description: denial.Reason,
-		})
+// Refused is a call that is refused, as gRPC says it. It names no key: that may be
+// somebody's name.
+type Refused struct {
+	// Code is what most of them are where it is zero: RESOURCE_EXHAUSTED.
+	Code    codes.Code
+	Message string
+	// Reason is that of an ErrorInfo. Empty: there is none.
+	Reason string
+	// Violations are those of a QuotaFailure, the longest wait first. None: there is no
+	// such detail.
+	Violations []Violation
+	// Wait goes into a RetryInfo. 0: there is none, since no waiting helps.
+	Wait time.Duration
+	// Final: a client that retries by itself has to stop, whatever the wait.
+	Final bool
+}
+
+// Violation is one limit's no.
+type Violation struct {
+	// Subject is "client", or "limit:" with the limit's name and the dimension's.
+	Subject string
+	// Reason is RATE, RETRY_BUDGET and so on.
+	Reason string
+}
+
+// domain is that of every reason.
+const domain = "quorlease"
+
+// pushback is the trailer by which a server tells clients that retry by themselves
+// when to, in milliseconds, or with -1 not to (gRPC proposal A6).
+const pushback = "grpc-retry-pushback-ms"
+
+// Err is the status with its details.
+func (r Refused) Err() error {
+	if r.Code == codes.OK {
+		r.Code = codes.ResourceExhausted
 	}
-	details := []protoadapt.MessageV1{quota}
-	if wait, never := d.RetryAfter(); !never {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(wait)})
+	var details []protoadapt.MessageV1
+	if len(r.Violations) > 0 {
+		quota := &errdetails.QuotaFailure{}
+		for _, v := range r.Violations {
+			quota.Violations = append(quota.Violations, &errdetails.QuotaFailure_Violation{
+				Subject: v.Subject, Description: v.Reason,
+			})
+		}
+		details = append(details, quota)
 	}
-	refused := status.New(codes.ResourceExhausted, message)
+	if r.Wait > 0 {
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.Wait)})
+	}
+	if r.Reason != "" {
+		details = append(details, &errdetails.ErrorInfo{Reason: r.Reason, Domain: domain})
+	}
+	refused := status.New(r.Code, r.Message)
 	if detailed, err := refused.WithDetails(details...); err == nil {
 		refused = detailed
 	}
 	return refused.Err()
+}
+
+// Trailer is what to send with it, for grpc.SetTrailer; nil where it says nothing
+// about retries.
+func (r Refused) Trailer() metadata.MD {
+	switch {
+	case r.Final:
+		return metadata.Pairs(pushback, "-1")
+	case r.Wait > 0:
+		whole := (r.Wait + time.Millisecond - 1) / time.Millisecond
+		return metadata.Pairs(pushback, strconv.FormatInt(int64(whole), 10))
+	default:
+		return nil
+	}
+}
+
+// refusal is the error of a call that is denied: RESOURCE_EXHAUSTED with a
+// QuotaFailure that names every limit that denies, the longest wait first, and a
+// RetryInfo, unless no waiting helps.
+func refusal(d *client.Decision) error {
+	r := Refused{Message: "denied"}
+	for i, denial := range d.Denials {
+		if i == 0 {
+			r.Message += ": " + denial.Reason
+		}
+		r.Violations = append(r.Violations, Violation{Subject(denial.Limit, denial.Dimension), denial.Reason})
+	}
+	r.Wait, _ = d.RetryAfter()
+	return r.Err()
+}
+
+// Subject is that of a violation of a limit, or of what is no limit's.
+func Subject(limit, dimension string) string {
+	if limit == "" {
+		return "client"
+	}
+	return "limit:" + limit + "/" + dimension
 }
 
 // undecided is the error of a call that could not be decided. What went wrong

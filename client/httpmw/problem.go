@@ -13,6 +13,8 @@ import (
 // Problem is the body of a refusal, as RFC 9457 has it (application/problem+json).
 // It names no key: that may be somebody's name.
 type Problem struct {
+	// Type is the URI of the kind of problem. Empty: the status says it all.
+	Type string `json:"type,omitempty"`
 	// Title and Status are those of the HTTP status.
 	Title  string `json:"title"`
 	Status int    `json:"status"`
@@ -25,6 +27,10 @@ type Problem struct {
 	RetryAfter int64 `json:"retry_after,omitempty"`
 	// Denials are all of them, the longest wait first.
 	Denials []Denial `json:"denials,omitempty"`
+	// Scope is whom the limit is for beside the one who asked: "deployment".
+	Scope string `json:"scope,omitempty"`
+	// ViolatedPolicies are those of the RateLimit-Policy field that refuse.
+	ViolatedPolicies []string `json:"violated-policies,omitempty"`
 }
 
 // Denial is one limit's no.
@@ -38,7 +44,7 @@ type Denial struct {
 func refusal(d *client.Decision) Problem {
 	p := problem(http.StatusTooManyRequests, "No waiting helps.")
 	if wait, never := d.RetryAfter(); !never {
-		p.RetryAfter = seconds(wait)
+		p.RetryAfter = Seconds(wait)
 		p.Detail = "Try again in " + strconv.FormatInt(p.RetryAfter, 10) + " s."
 	}
 	for _, denial := range d.Denials {
@@ -64,9 +70,9 @@ func problem(status int, detail string) Problem {
 	return Problem{Title: http.StatusText(status), Status: status, Detail: detail}
 }
 
-// seconds is a wait in whole seconds, rounded up and at least one: the header
+// Seconds is a wait in whole seconds, rounded up and at least one: the header
 // knows no less, and 0 would call the next one in at once.
-func seconds(wait time.Duration) int64 {
+func Seconds(wait time.Duration) int64 {
 	whole := int64(wait / time.Second)
 	if wait%time.Second > 0 {
 		whole++
