@@ -40,6 +40,14 @@ type Fault struct {
 	Wait time.Duration
 	// Client is whose calls, by the header x-client-id. Empty: everybody's.
 	Client string
+	// Calls is how many calls it happens to, the first ones. 0: all.
+	Calls int
+}
+
+// faulty is a fault with how many calls it has happened to.
+type faulty struct {
+	Fault
+	calls int
 }
 
 // faultsMax is how many faults a server may be told of at a time.
@@ -57,8 +65,8 @@ func (f Fault) check(api API) error {
 	if f.Kind == Spoil && f.Cause != Overload && f.Cause != InputTokens {
 		return fmt.Errorf("cause: a stream is not spoilt for %q", f.Cause)
 	}
-	if f.After < 0 {
-		return fmt.Errorf("after: %d is less than 0", f.After)
+	if f.After < 0 || f.Calls < 0 {
+		return fmt.Errorf("after, calls: %d, %d are less than 0", f.After, f.Calls)
 	}
 	if f.Wait < 0 || f.Wait > 366*24*time.Hour {
 		return fmt.Errorf("wait: %v is not within 0 and a year", f.Wait)
@@ -71,7 +79,7 @@ func (s *Server) SetFaults(faults ...Fault) error {
 	if len(faults) > faultsMax {
 		return fmt.Errorf("set faults: %d are more than %d", len(faults), faultsMax)
 	}
-	kept := make([]Fault, len(faults))
+	kept := make([]faulty, len(faults))
 	for i, fault := range faults {
 		if fault.Cause == "" {
 			fault.Cause = Overload
@@ -79,7 +87,7 @@ func (s *Server) SetFaults(faults ...Fault) error {
 		if err := fault.check(s.config.API); err != nil {
 			return fmt.Errorf("set faults: faults[%d]: %w", i, err)
 		}
-		kept[i] = fault
+		kept[i].Fault = fault
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,9 +97,12 @@ func (s *Server) SetFaults(faults ...Fault) error {
 
 // faultLocked is what goes wrong with a call of this client now.
 func (s *Server) faultLocked(now time.Duration, client string) Fault {
-	for _, fault := range s.mu.faults {
-		if fault.Has(now) && (fault.Client == "" || fault.Client == client) {
-			return fault
+	for i := range s.mu.faults {
+		fault := &s.mu.faults[i]
+		if fault.Has(now) && (fault.Client == "" || fault.Client == client) &&
+			(fault.Calls == 0 || fault.calls < fault.Calls) {
+			fault.calls++
+			return fault.Fault
 		}
 	}
 	return Fault{}

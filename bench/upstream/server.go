@@ -20,7 +20,7 @@ type Server struct {
 	mu     struct {
 		sync.Mutex
 		account *provider.Account
-		faults  []Fault
+		faults  []faulty
 		book    book
 		closed  bool
 		// begun counts calls, and underway has how those that run are ended.

@@ -279,7 +279,8 @@ func TestConfigIsChecked(t *testing.T) {
 		`kind: ""`:               {},
 		`cause: anthropic never`: {Kind: upstream.Refuse, Cause: upstream.ProjectSpend},
 		`cause: a stream is not`: {Kind: upstream.Spoil, Cause: upstream.SpendCap},
-		`after: -1`:              {Kind: upstream.Hang, After: -1},
+		`after, calls: -1, 0`:    {Kind: upstream.Hang, After: -1},
+		`after, calls: 0, -1`:    {Kind: upstream.Hang, Calls: -1},
 		`wait: -1ns`:             {Kind: upstream.Refuse, Wait: -1},
 	} {
 		if err := s.SetFaults(fault); err == nil || !strings.Contains(err.Error(), "faults[0]: "+want) {
@@ -322,6 +323,23 @@ func TestMistakesOfCallers(t *testing.T) {
 		s.ServeHTTP(answer, r)
 		if answer.Code != http.StatusUnauthorized || failure(t, answer).Error.Code != "invalid_api_key" {
 			t.Errorf("%d %s", answer.Code, answer.Body)
+		}
+	})
+}
+
+func TestAFaultOfTwoCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, upstream.Config{API: upstream.Anthropic})
+		if err := s.SetFaults(upstream.Fault{Kind: upstream.Refuse, Calls: 2}); err != nil {
+			t.Fatal(err)
+		}
+		var statuses []int
+		for range 4 {
+			statuses = append(statuses, ask(t, s, paths[upstream.Anthropic], body("")).Code)
+		}
+		if diff := cmp.Diff([]int{529, 529, 200, 200}, statuses); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
 }
