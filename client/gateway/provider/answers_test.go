@@ -219,8 +219,18 @@ var azureAnswers = []answered{
 	},
 	{
 		"requests_have_been_limited", NameAzure, 429, header("Retry-After", "4"),
-		oa("", "429", "Requests to the Create Operation have exceeded call rate limit and have been limited."),
+		oa("", "429", "Requests to the call rate limit have been limited."),
 		Transient, Deployment, Requests, "429", 4 * time.Second, true,
+	},
+	{
+		"tokens_have_exceeded", NameAzure, 429, nil,
+		oa("", "429", "Requests to the Create Operation have exceeded token rate limit. Please retry after 9 seconds."),
+		Transient, Deployment, Tokens, "429", 9 * time.Second, true,
+	},
+	{
+		"larger_than_the_limit_waits_for_a_day", NameAzure, 429, nil,
+		oa("", "429", "Requests have exceeded token rate limit. Please retry after 86400 seconds."),
+		LongWindow, "", Tokens, "429", 24 * time.Hour, true,
 	},
 	{
 		"high_demand", NameAzure, 429, header("Retry-After-Ms", "100"),

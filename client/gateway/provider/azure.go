@@ -30,6 +30,13 @@ var azure = Table{
 			Class: Transient, Scope: Deployment,
 			Seen: quoted("developersdigest.tech azure-openai; learn.microsoft.com dev-proxy azure-openai-429"),
 		},
+		{
+			// "Requests to the … Operation under … have exceeded token rate limit of …". What is
+			// larger than the limit is told to wait for a day.
+			Status: []int{429}, Says: []string{"exceeded token rate limit", "exceeded call rate limit"},
+			Class: Transient, Scope: Deployment,
+			Seen: recorded("langchain-ai/langchain, 12986; microsoft/sample-app-aoai-chatGPT, 406").afresh(),
+		},
 	}, rates),
 	Headers: []Header{
 		// 20 for a deployment of 120 a minute: the limit of ten seconds.

@@ -16,7 +16,8 @@ type Event struct {
 // FirstEvent is the first event of a text/event-stream that says something:
 // comments, and what only keeps the connection, are passed over. whole says that
 // all of it is in prefix; until then nothing of the stream should be relayed, since
-// it may be an error. Of a longer prefix than BodyMax the rest is not looked at.
+// it may be an error. What has none in BodyMax bytes is no error, and the rest is not
+// looked at: whoever holds a stream back lets go then.
 func FirstEvent(prefix []byte) (e Event, whole bool) {
 	rest := bytes.TrimPrefix(prefix[:min(len(prefix), BodyMax)], []byte("\ufeff"))
 	for {

@@ -335,28 +335,28 @@ func TestAGatewayBehindAGateway(t *testing.T) {
 // FuzzRefusals wants whatever names come from outside to be in answers that can be
 // read.
 func FuzzRefusals(f *testing.F) {
-	f.Add(1, "batch", "limit", "tokens", "The detail.", "application/problem+json")
-	f.Add(4, "\xff\n\"", "a\r\nX: y", "\u00e9", "\xc3", "*/*")
-	f.Fuzz(func(t *testing.T, reason int, who, limit, dimension, detail, accept string) {
+	f.Add(1, "batch", "The detail.", "application/problem+json")
+	f.Add(4, "\xff\n\" a\r\nX: y \u00e9", "\xc3", "*/*")
+	f.Fuzz(func(t *testing.T, reason int, name, detail, accept string) {
 		r := Refusal{
-			Reason: Reason(reason), Client: who, Detail: detail, Scope: limit, Wait: time.Second,
+			Reason: Reason(reason), Client: name, Detail: detail, Scope: name, Wait: time.Second,
 			Policies: []Policy{{
-				Limit: limit, Dimension: dimension, Reason: "RATE", Quota: 1, Known: true, Full: time.Second,
+				Limit: name, Dimension: name, Reason: "RATE", Quota: 1, Known: true, Full: time.Second,
 			}},
 		}
 		for _, body := range []provider.Body{provider.ProblemBody, provider.OpenAIBody, provider.AnthropicBody} {
-			a := r.HTTP(Asker{Body: body, Accept: accept, RequestID: who}, half)
+			a := r.HTTP(Asker{Body: body, Accept: accept, RequestID: name}, half)
 			if !json.Valid(a.Body) {
 				t.Errorf("%q", a.Body)
 			}
-			for name, values := range a.Header {
+			for field, values := range a.Header {
 				if strings.ContainsAny(strings.Join(values, ""), "\r\n\x00") {
-					t.Errorf("%s: %q", name, values)
+					t.Errorf("%s: %q", field, values)
 				}
 			}
-			for _, name := range []string{"Ratelimit", "Ratelimit-Policy"} {
-				if list, err := httpsfv.UnmarshalList(a.Header[name]); err != nil || len(list) != 1 {
-					t.Errorf("%s: %q: %v", name, a.Header[name], err)
+			for _, field := range []string{"Ratelimit", "Ratelimit-Policy"} {
+				if list, err := httpsfv.UnmarshalList(a.Header[field]); err != nil || len(list) != 1 {
+					t.Errorf("%s: %q: %v", field, a.Header[field], err)
 				}
 			}
 		}
