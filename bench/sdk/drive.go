@@ -32,7 +32,10 @@ type Call struct {
 	URL string `json:"url"`
 	// Client goes along as the header x-client-id.
 	Client string `json:"client"`
-	// Stream asks for a stream, with its usage.
+	// What is which interface is called: "chat", "responses" or "embeddings". Empty:
+	// chat. Anthropic has messages, whatever this says.
+	What string `json:"what"`
+	// Stream asks for a stream, with its usage. Embeddings have none.
 	Stream bool `json:"stream"`
 	// Times is how often, each as soon as the one before is over. 0: once. At most
 	// 100,000.
@@ -40,6 +43,8 @@ type Call struct {
 	// Tokens is how long the answer may be. 0: 16.
 	Tokens int `json:"tokens"`
 }
+
+var interfaces = map[string]bool{"": true, "chat": true, "responses": true, "embeddings": true}
 
 // Pace is how time passes for an SDK.
 type Pace struct {
@@ -58,7 +63,7 @@ type Result struct {
 	Version string `json:"version"`
 	// OK says whether its user got all of the answer.
 	OK bool `json:"ok"`
-	// Text is what there was of the answer, Input and Output the usage that it said.
+	// Text is what there was of the answer, or the lengths of vectors, Input and Output the usage that it said.
 	Text   string `json:"text"`
 	Input  int64  `json:"input"`
 	Output int64  `json:"output"`
@@ -85,6 +90,9 @@ func (i *Installed) Drive(ctx context.Context, name Name, pace Pace, calls ...Ca
 		}
 		if calls[n].Times > 100_000 {
 			return nil, fmt.Errorf("drive %s: calls[%d].times: %d is more than 100000", name, n, calls[n].Times)
+		}
+		if what := calls[n].What; !interfaces[what] {
+			return nil, fmt.Errorf("drive %s: calls[%d].what: %q is none of chat, responses and embeddings", name, n, what)
 		}
 		want += calls[n].Times
 	}

@@ -1,8 +1,8 @@
 // Calls a provider, or what stands for one, through an SDK as its users do, and
 // prints what became of each call, one line of JSON each.
 //
-// On the standard input: {"sdk": …, "calls": [{"name", "url", "client", "stream",
-// "times", "tokens"}]}. A call is made so many times, each as soon as the one before
+// On the standard input: {"sdk": …, "calls": [{"name", "url", "client", "what",
+// "stream", "times", "tokens"}]}. A call is made so many times, each as soon as the one before
 // is over: with a refusal that is a storm.
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
@@ -34,31 +34,50 @@ function client(call) {
   }
 }
 
-function request(call) {
-  const asked = {
-    model: 'model', max_tokens: call.tokens, messages: [{ role: 'user', content: 'How long is a minute?' }],
-    stream: call.stream,
-  };
-  if (call.stream && plan.sdk !== 'anthropic@1') {
-    asked.stream_options = { include_usage: true };
+const question = 'How long is a minute?';
+
+// send calls what is to be called.
+function send(of, call) {
+  const messages = [{ role: 'user', content: question }];
+  if (plan.sdk === 'anthropic@1') {
+    return of.messages.create({ model: 'model', max_tokens: call.tokens, messages, stream: call.stream });
   }
-  return asked;
+  switch (call.what) {
+    case 'responses':
+      return of.responses.create({
+        model: 'model', max_output_tokens: call.tokens, input: question, stream: call.stream,
+      });
+    case 'embeddings':
+      return of.embeddings.create({ model: 'model', input: question });
+    default:
+      return of.chat.completions.create({
+        model: 'model', max_tokens: call.tokens, messages, stream: call.stream,
+        ...(call.stream ? { stream_options: { include_usage: true } } : {}),
+      });
+  }
+}
+
+// words is the text in an answer, or in an event of one.
+function words(part) {
+  if (part.type === 'response.output_text.delta') {
+    return part.delta;
+  }
+  return part.choices?.[0]?.message?.content ?? part.choices?.[0]?.delta?.content ?? part.delta?.text ??
+    part.content?.[0]?.text ?? part.output_text ?? part.data?.map((one) => one.embedding.length).join() ?? '';
 }
 
 // heard adds an answer, or an event of one, to what the caller knows of it.
 function heard(said, part) {
-  const choice = part.choices?.[0];
-  said.text += choice?.message?.content ?? choice?.delta?.content ?? part.delta?.text ?? part.content?.[0]?.text ?? '';
-  const usage = part.usage ?? part.message?.usage;
+  said.text += words(part);
+  const usage = part.usage ?? part.message?.usage ?? part.response?.usage;
   said.input = usage?.prompt_tokens ?? usage?.input_tokens ?? said.input;
   said.output = usage?.completion_tokens ?? usage?.output_tokens ?? said.output;
 }
 
 async function make(of, call) {
   const said = { text: '', input: 0, output: 0 };
-  const endpoint = plan.sdk === 'anthropic@1' ? of.messages : of.chat.completions;
   try {
-    const answer = await endpoint.create(request(call));
+    const answer = await send(of, call);
     if (call.stream) {
       for await (const event of answer) heard(said, event);
     } else {

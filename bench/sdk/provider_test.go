@@ -163,3 +163,27 @@ func TestAStormAtAGateway(t *testing.T) {
 		}
 	})
 }
+
+// The interfaces that only OpenAI has are understood by its SDKs.
+func TestResponsesAndEmbeddings(t *testing.T) {
+	t.Parallel()
+	for _, name := range []sdk.Name{sdk.OpenAI7, sdk.OpenAI6} {
+		t.Run(string(name), func(t *testing.T) {
+			t.Parallel()
+			_, l := simulated(t, upstream.OpenAI)
+			defer l.Close()
+			results := drive(
+				t, name, sdk.Call{URL: l.URL, What: "responses"}, sdk.Call{URL: l.URL, What: "responses", Stream: true},
+				sdk.Call{URL: l.URL, What: "embeddings"},
+			)
+			plain, stream, vectors := results[0], results[1], results[2]
+			if !plain.OK || plain.Text == "" || stream.Text != plain.Text || plain.Output != 16 || stream.Output != 16 ||
+				plain.Input == 0 || stream.Input != plain.Input {
+				t.Errorf("%+v, as a stream %+v", plain, stream)
+			}
+			if !vectors.OK || vectors.Text != "64" || vectors.Input != plain.Input {
+				t.Errorf("embeddings: %+v, want one vector of 64 numbers", vectors)
+			}
+		})
+	}
+}

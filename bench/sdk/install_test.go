@@ -1,0 +1,62 @@
+package sdk_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/quorlease/quorlease/bench/sdk"
+)
+
+// It sets the environment, and so is alone.
+func TestWhatIsMissingIsNamed(t *testing.T) {
+	t.Setenv("PATH", "")
+	_, err := sdk.Install(t.Context(), t.TempDir())
+	var missing *sdk.MissingError
+	if !errors.As(err, &missing) || missing.Program != "node" {
+		t.Errorf("%v, want that node is missing", err)
+	}
+}
+
+func TestInstallLeavesNothingBehindWhereItFails(t *testing.T) {
+	// npm that says no, and node that is there.
+	bin := t.TempDir()
+	for program, script := range map[string]string{"node": "exit 0", "npm": "echo no registry; exit 7"} {
+		if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":/bin:/usr/bin")
+	cache := filepath.Join(t.TempDir(), "cache")
+	_, err := sdk.Install(t.Context(), cache)
+	if err == nil || !strings.Contains(err.Error(), "npm ci: exit status 7\nno registry") {
+		t.Errorf("%v, want what npm said", err)
+	}
+	if left, err := os.ReadDir(cache); err != nil || len(left) != 0 {
+		t.Errorf("left %v, %v", left, err)
+	}
+	file := filepath.Join(bin, "node")
+	if _, err := sdk.Install(t.Context(), file); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("%v, want that %s is no folder", err, file)
+	}
+}
+
+func TestPlansAreChecked(t *testing.T) {
+	t.Parallel()
+	i := installed(t)
+	for want, plan := range map[string]struct {
+		name sdk.Name
+		call sdk.Call
+	}{
+		"calls[0].times: 100001":      {sdk.OpenAI7, sdk.Call{Times: 100_001}},
+		`calls[0].what: "audio"`:      {sdk.OpenAI7, sdk.Call{What: "audio"}},
+		"sdk: gemini@1 is none of op": {"gemini@1", sdk.Call{}},
+	} {
+		if _, err := i.Drive(t.Context(), plan.name, sdk.Pace{}, plan.call); err == nil ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
