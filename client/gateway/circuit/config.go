@@ -1,0 +1,156 @@
+package circuit
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// Action is what is to be done with a request.
+type Action uint8
+
+// The actions.
+const (
+	// Shed: refuse it now, and say for how long.
+	Shed Action = iota
+	// Defer: keep it until the circuit may be closed again.
+	Defer
+	// Forward: nothing stands in its way.
+	Forward
+)
+
+// Notice is what one gateway tells the others of a circuit.
+type Notice struct {
+	// Wait is for how much longer it is open, jitter left out. 0: for no longer, and
+	// nobody knows yet whether it may close.
+	Wait time.Duration
+	// Closed: a probe has succeeded.
+	Closed bool
+	// Overloaded: the deployment is, for all tenants.
+	Overloaded bool
+}
+
+// Shared carries notices between gateways, as the authority does with feedback: what
+// is published becomes the answer "throttled" or "overloaded" with that wait, and how
+// long the authority keeps a key closed is what there is to learn. Neither method may
+// block or call the Board.
+type Shared interface {
+	// Publish tells the others.
+	Publish(now time.Duration, key Key, n Notice)
+	// Learn is the newest notice of others that this Board was not given yet, with what is
+	// left of its wait.
+	Learn(now time.Duration, key Key) (n Notice, news bool)
+}
+
+// Prober allows one gateway at a time to probe. Claim may not block, nor call the Board;
+// it is false where another has the probe, and where that is not known yet: the next
+// request asks again. What was claimed lasts until a notice of the key, or its time is
+// over.
+type Prober interface {
+	Claim(now time.Duration, key Key, most time.Duration) bool
+}
+
+// Config says when circuits open and for how long. The zero value is ready.
+type Config struct {
+	// CallThrottles is how many 429s of one call open the tenant's circuit, 1 to 100.
+	// Default 3; -1: a call alone never does.
+	CallThrottles int
+	// Least is how many requests there must have been in the window, 1 to 2^20, and
+	// FractionBP which part of them must have failed, in basis points. Defaults 20 and
+	// 5,000; FractionBP -1: the rate never opens it.
+	Least      int
+	FractionBP int
+	// Window is over which they are counted, 1 s to 1 h; in two halves, so that it is
+	// half as long at times. Default 10 s.
+	Window time.Duration
+	// Open is how long a circuit stays open, 1 s to 1 h, unless the provider asks for
+	// more. Default 30 s.
+	Open time.Duration
+	// HintMax is the longest wait that a provider is believed, Open to 24 h. Default 1 h.
+	HintMax time.Duration
+	// JitterMax is what is added by chance at most, 1 ms to 10 min. Default 3 s. It can't
+	// be 0: gateways that open together would probe together.
+	JitterMax time.Duration
+	// Jitter draws from 0 to most; what is outside counts as the nearer end. Nil: evenly.
+	Jitter func(most time.Duration) time.Duration
+	// ProbeMax is after how long a probe that did not end counts as lost, and the next
+	// request is one; 1 s to 1 h. Default 60 s.
+	ProbeMax time.Duration
+	// Keys is how many circuits are remembered, 16 to 2^20. Default 16,384. Only what has
+	// failed has one. Where all are open, further ones stay closed.
+	Keys int
+	// Idle is after how long without a request a circuit that is not open is forgotten,
+	// 1 s to 24 h. Default 10 min.
+	Idle time.Duration
+	// Actions are what is done with a class's requests while a circuit is open, at most
+	// 64, Shed or Defer. What is not named is shed.
+	Actions map[string]Action
+	// Shared tells other gateways and hears from them, and Prober sees to it that one of
+	// them probes. Nil: this gateway is alone, and each one probes for itself.
+	Shared Shared
+	Prober Prober
+}
+
+// actionsMax is how many classes may be named.
+const actionsMax = 64
+
+func (c *Config) defaults() {
+	put(&c.CallThrottles, 3)
+	put(&c.Least, 20)
+	put(&c.FractionBP, 5000)
+	put(&c.Window, 10*time.Second)
+	put(&c.Open, 30*time.Second)
+	put(&c.HintMax, max(time.Hour, c.Open))
+	put(&c.JitterMax, 3*time.Second)
+	put(&c.ProbeMax, time.Minute)
+	put(&c.Keys, 16_384)
+	put(&c.Idle, 10*time.Minute)
+	if c.Jitter == nil {
+		c.Jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) }
+	}
+}
+
+func put[T int | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+func (c *Config) validate() error {
+	problems := []error{
+		orOff("call throttles", c.CallThrottles, 100),
+		within("least", c.Least, 1, 1<<20),
+		orOff("fraction", c.FractionBP, 10_000),
+		within("window", c.Window, time.Second, time.Hour),
+		within("open", c.Open, time.Second, time.Hour),
+		within("hint max", c.HintMax, c.Open, 24*time.Hour),
+		within("jitter max", c.JitterMax, time.Millisecond, 10*time.Minute),
+		within("probe max", c.ProbeMax, time.Second, time.Hour),
+		within("keys", c.Keys, 16, 1<<20),
+		within("idle", c.Idle, time.Second, 24*time.Hour),
+	}
+	if len(c.Actions) > actionsMax {
+		problems = append(problems, fmt.Errorf("actions: %d classes, at most %d", len(c.Actions), actionsMax))
+	}
+	for class, action := range c.Actions {
+		if action != Shed && action != Defer {
+			problems = append(problems, fmt.Errorf("actions: class %.64q: %d, shed (0) or defer (1)", class, action))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func within[T int | time.Duration](name string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf("%s: %v, %v to %v", name, value, least, most)
+	}
+	return nil
+}
+
+func orOff(name string, value, most int) error {
+	if value == -1 {
+		return nil
+	}
+	return within(name, value, 1, most)
+}

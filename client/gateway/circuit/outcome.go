@@ -1,0 +1,111 @@
+package circuit
+
+import "time"
+
+// Outcome is how a try ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	// Other: nothing about limits or load, such as a 400, a 500, or a client that went
+	// away. It neither opens nor closes a circuit.
+	Other Outcome = iota
+	// Succeeded: the provider did the work.
+	Succeeded
+	// Throttled: 429, the tenant has sent too much.
+	Throttled
+	// Overloaded: the deployment can't do more for anybody, 503 or 529.
+	Overloaded
+)
+
+const (
+	tenants     = 0
+	deployments = 1
+)
+
+// Done notes how a try ended at now, with the wait that the provider asked for, 0 where
+// it did not. Only the first call counts.
+func (t *Try) Done(now time.Duration, o Outcome, hint time.Duration) {
+	if t.done {
+		return
+	}
+	t.done = true
+	if o == Throttled {
+		t.call.throttled++
+	}
+	for i := range t.call.keys {
+		if n, tell := t.end(now, i, o, hint); tell && t.call.board.config.Shared != nil {
+			t.call.board.config.Shared.Publish(now, t.call.keys[i], n)
+		}
+	}
+}
+
+// end notes it at one of the two circuits. tell: the others are to know.
+func (t *Try) end(now time.Duration, i int, o Outcome, hint time.Duration) (n Notice, tell bool) {
+	b := t.call.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	key := t.call.keys[i]
+	failed := o == Throttled && i == tenants || o == Overloaded && i == deployments
+	c := b.mu.circuits[key]
+	if c == nil && failed {
+		c = b.trackLocked(now, key)
+	}
+	if c == nil {
+		return Notice{}, false
+	}
+	// A circuit that did not exist was closed: its first turn is as good.
+	current := t.turns[i] == c.turn || t.turns[i] == 0 && !c.open
+	if t.probes[i] != 0 && t.probes[i] == c.probe {
+		c.probe = 0
+		if current {
+			return b.probedLocked(now, c, o, hint)
+		}
+	}
+	if c.open {
+		if failed && now < c.until {
+			// It was sent before; the wait that it was told counts all the same.
+			c.until = max(c.until, now+min(hint, b.config.HintMax))
+		}
+		return Notice{}, false
+	}
+	if current && (failed || o == Succeeded) {
+		c.count(now, b.config.Window, failed)
+	}
+	if failed && (t.often(i) || c.exceeds(b.config.Least, b.config.FractionBP)) {
+		return b.failedLocked(now, c, hint), true
+	}
+	return Notice{}, false
+}
+
+// often says whether its call alone opens the circuit.
+func (t *Try) often(i int) bool {
+	most := t.call.board.config.CallThrottles
+	return i == tenants && most > 0 && t.call.throttled >= most
+}
+
+// probedLocked notes how a probe ended.
+func (b *Board) probedLocked(now time.Duration, c *circuit, o Outcome, hint time.Duration) (n Notice, tell bool) {
+	bad := Throttled
+	if c.key.Tenant == "" {
+		bad = Overloaded
+	}
+	switch o {
+	case bad:
+		return b.failedLocked(now, c, hint), true
+	case Succeeded:
+		c.close(now)
+		b.mu.stats.Closed++
+		return Notice{Closed: true, Overloaded: c.key.Tenant == ""}, true
+	default:
+		c.until = max(c.until, now+soon)
+		return Notice{}, false
+	}
+}
+
+// failedLocked opens a circuit for as long as it is configured or was told.
+func (b *Board) failedLocked(now time.Duration, c *circuit, hint time.Duration) Notice {
+	wait := max(b.config.Open, min(hint, b.config.HintMax))
+	b.openLocked(c, now, wait)
+	return Notice{Wait: wait, Overloaded: c.key.Tenant == ""}
+}
