@@ -113,7 +113,8 @@ func (b *Board) trackLocked(now time.Duration, key Key) *circuit {
 	// The first turn of a place is above all that it had before.
 	b.mu.turns += 1 << 32
 	c := &circuit{
-		key: Key{strings.Clone(key.Tenant), strings.Clone(key.Deployment)}, turn: b.mu.turns, began: now, used: now,
+		key:  Key{strings.Clone(key.Tenant), strings.Clone(key.Deployment), key.All},
+		turn: b.mu.turns, began: now, used: now,
 	}
 	b.mu.circuits[c.key] = c
 	c.byAge = b.mu.byAge.PushFront(c)

@@ -16,7 +16,7 @@ type Call struct {
 func (b *Board) Call(tenant, deployment, class string) *Call {
 	return &Call{
 		board: b, action: b.config.Actions[class],
-		keys: [2]Key{{Tenant: tenant, Deployment: deployment}, {Deployment: deployment}},
+		keys: [2]Key{{Tenant: tenant, Deployment: deployment}, {Deployment: deployment, All: true}},
 	}
 }
 

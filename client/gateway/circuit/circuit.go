@@ -7,9 +7,11 @@ import (
 
 // Key names a circuit.
 type Key struct {
-	// Tenant is whose it is. Empty: it is the deployment's, for all.
+	// Tenant is whose it is.
 	Tenant     string
 	Deployment string
+	// All: it is the deployment's, for all tenants; Tenant is empty.
+	All bool
 }
 
 // circuit is what is known of a key. It is pure: its Board has the lock.

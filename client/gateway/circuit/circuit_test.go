@@ -73,11 +73,11 @@ func TestOneCall(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)
 		for _, at := range []time.Duration{0, second, 30 * second} {
-			want := Verdict{Action: Shed, Left: 31*second - at, Key: Key{"a", "d"}}
+			want := Verdict{Action: Shed, Left: 31*second - at, Key: Key{Tenant: "a", Deployment: "d"}}
 			if v := b.Call("a", "d", "live").Look(at); v != want {
 				t.Errorf("at %v: %+v, want %+v", at, v, want)
 			}
-			if left := b.Left(at, Key{"a", "d"}); left != want.Left {
+			if left := b.Left(at, Key{Tenant: "a", Deployment: "d"}); left != want.Left {
 				t.Errorf("at %v: %v left", at, left)
 			}
 		}
@@ -190,7 +190,7 @@ func TestHalfOpen(t *testing.T) {
 	t.Run("S2-16_opens_again", func(t *testing.T) {
 		b := opened(t)
 		forward(b, 31*second, "a").Done(32*second, Throttled, 40*second)
-		if left := b.Left(32*second, Key{"a", "d"}); left != 41*second {
+		if left := b.Left(32*second, Key{Tenant: "a", Deployment: "d"}); left != 41*second {
 			t.Errorf("%v left, want 41 s", left)
 		}
 	})
@@ -233,7 +233,7 @@ func TestHalfOpen(t *testing.T) {
 			t.Error("an answer to what was sent before closed it")
 		}
 		late.Done(second, Throttled, 60*second)
-		if left := b.Left(second, Key{"a", "d"}); left != 60*second {
+		if left := b.Left(second, Key{Tenant: "a", Deployment: "d"}); left != 60*second {
 			t.Errorf("%v left although 60 s were asked for", left)
 		}
 	})
@@ -274,6 +274,19 @@ func TestRecheck(t *testing.T) {
 	probe.Done(90*second, Succeeded, 0)
 	if probe.Stands(90 * second) {
 		t.Error("a try that has ended stands")
+	}
+}
+
+// TestNobody: requests without a tenant share a circuit of their own, which is not the
+// deployment's.
+func TestNobody(t *testing.T) {
+	b := board(t, Config{})
+	throttle(b, 0, "", 3, 0)
+	if forward(b, 0, "") != nil || forward(b, 0, "a") == nil {
+		t.Error("the circuit of requests without a tenant is not theirs alone")
+	}
+	if try := forward(b, 31*second, ""); try == nil || forward(b, 31*second, "") != nil || b.Stats().Probes != 1 {
+		t.Errorf("%+v, want one probe", b.Stats())
 	}
 }
 

@@ -18,10 +18,8 @@ const (
 	Overloaded
 )
 
-const (
-	tenants     = 0
-	deployments = 1
-)
+// tenants is which of a call's circuits is the tenant's; the other one is the deployment's.
+const tenants = 0
 
 // Done notes how a try ended at now, with the wait that the provider asked for, 0 where
 // it did not. Only the first call counts.
@@ -45,11 +43,10 @@ func (t *Try) end(now time.Duration, i int, o Outcome, hint time.Duration) (n No
 	b := t.call.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key := t.call.keys[i]
-	failed := o == Throttled && i == tenants || o == Overloaded && i == deployments
-	c := b.mu.circuits[key]
+	failed := o == failure(t.call.keys[i])
+	c := b.mu.circuits[t.call.keys[i]]
 	if c == nil && failed {
-		c = b.trackLocked(now, key)
+		c = b.trackLocked(now, t.call.keys[i])
 	}
 	if c == nil {
 		return Notice{}, false
@@ -62,20 +59,27 @@ func (t *Try) end(now time.Duration, i int, o Outcome, hint time.Duration) (n No
 			return b.probedLocked(now, c, o, hint)
 		}
 	}
-	if c.open {
-		if failed && now < c.until {
-			// It was sent before; the wait that it was told counts all the same.
-			c.until = max(c.until, now+min(hint, b.config.HintMax))
+	switch {
+	case c.open && failed && now < c.until:
+		// It was sent before; the wait that it was told counts all the same.
+		c.until = max(c.until, now+min(hint, b.config.HintMax))
+	case !c.open:
+		if current && (failed || o == Succeeded) {
+			c.count(now, b.config.Window, failed)
 		}
-		return Notice{}, false
-	}
-	if current && (failed || o == Succeeded) {
-		c.count(now, b.config.Window, failed)
-	}
-	if failed && (t.often(i) || c.exceeds(b.config.Least, b.config.FractionBP)) {
-		return b.failedLocked(now, c, hint), true
+		if failed && (t.often(i) || c.exceeds(b.config.Least, b.config.FractionBP)) {
+			return b.failedLocked(now, c, hint), true
+		}
 	}
 	return Notice{}, false
+}
+
+// failure is the outcome that speaks against a key.
+func failure(key Key) Outcome {
+	if key.All {
+		return Overloaded
+	}
+	return Throttled
 }
 
 // often says whether its call alone opens the circuit.
@@ -86,17 +90,13 @@ func (t *Try) often(i int) bool {
 
 // probedLocked notes how a probe ended.
 func (b *Board) probedLocked(now time.Duration, c *circuit, o Outcome, hint time.Duration) (n Notice, tell bool) {
-	bad := Throttled
-	if c.key.Tenant == "" {
-		bad = Overloaded
-	}
 	switch o {
-	case bad:
+	case failure(c.key):
 		return b.failedLocked(now, c, hint), true
 	case Succeeded:
 		c.close(now)
 		b.mu.stats.Closed++
-		return Notice{Closed: true, Overloaded: c.key.Tenant == ""}, true
+		return Notice{Closed: true, Overloaded: c.key.All}, true
 	default:
 		c.until = max(c.until, now+soon)
 		return Notice{}, false
@@ -107,5 +107,5 @@ func (b *Board) probedLocked(now time.Duration, c *circuit, o Outcome, hint time
 func (b *Board) failedLocked(now time.Duration, c *circuit, hint time.Duration) Notice {
 	wait := max(b.config.Open, min(hint, b.config.HintMax))
 	b.openLocked(c, now, wait)
-	return Notice{Wait: wait, Overloaded: c.key.Tenant == ""}
+	return Notice{Wait: wait, Overloaded: c.key.All}
 }

@@ -106,27 +106,27 @@ func TestShared(t *testing.T) {
 	t.Run("S2-26_a_notice_shortens_nothing", func(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)
-		b.Learn(second, Key{"a", "d"}, Notice{Wait: second})
-		b.Learn(second, Key{"a", "d"}, Notice{})
-		b.Learn(second, Key{"a", "d"}, Notice{Closed: true})
-		if left := b.Left(second, Key{"a", "d"}); left != 30*second {
+		b.Learn(second, Key{Tenant: "a", Deployment: "d"}, Notice{Wait: second})
+		b.Learn(second, Key{Tenant: "a", Deployment: "d"}, Notice{})
+		b.Learn(second, Key{Tenant: "a", Deployment: "d"}, Notice{Closed: true})
+		if left := b.Left(second, Key{Tenant: "a", Deployment: "d"}); left != 30*second {
 			t.Errorf("%v left, want 30 s", left)
 		}
-		b.Learn(second, Key{"a", "d"}, Notice{Wait: 50 * second})
-		if left := b.Left(second, Key{"a", "d"}); left != 50*second {
+		b.Learn(second, Key{Tenant: "a", Deployment: "d"}, Notice{Wait: 50 * second})
+		if left := b.Left(second, Key{Tenant: "a", Deployment: "d"}); left != 50*second {
 			t.Errorf("%v left, want 50 s", left)
 		}
-		b.Learn(second, Key{"b", "d"}, Notice{Closed: true})
-		b.Learn(second, Key{"c", "d"}, Notice{Wait: 1000 * time.Hour})
-		if s := b.Stats(); s.Keys != 2 || b.Left(second, Key{"c", "d"}) != time.Hour+second {
-			t.Errorf("%+v, %v left", s, b.Left(second, Key{"c", "d"}))
+		b.Learn(second, Key{Tenant: "b", Deployment: "d"}, Notice{Closed: true})
+		b.Learn(second, Key{Tenant: "c", Deployment: "d"}, Notice{Wait: 1000 * time.Hour})
+		if s := b.Stats(); s.Keys != 2 || b.Left(second, Key{Tenant: "c", Deployment: "d"}) != time.Hour+second {
+			t.Errorf("%+v, %v left", s, b.Left(second, Key{Tenant: "c", Deployment: "d"}))
 		}
 	})
 	t.Run("S2-26_a_notice_while_probing", func(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)
 		probe := forward(b, 31*second, "a")
-		b.Learn(32*second, Key{"a", "d"}, Notice{Wait: 5 * second})
+		b.Learn(32*second, Key{Tenant: "a", Deployment: "d"}, Notice{Wait: 5 * second})
 		if forward(b, 38*second, "a") != nil {
 			t.Error("a second probe beside the first")
 		}
