@@ -21,6 +21,13 @@ type Span struct{ From, Until time.Duration }
 // Has says whether now is in the span. The zero Span has every moment.
 func (s Span) Has(now time.Duration) bool { return now >= s.From && (s.Until == 0 || now < s.Until) }
 
+// Lowered is a limit that is lower for a while.
+type Lowered struct {
+	Span
+	// Input is the tokens of a minute. From 1 to Limits.Input.
+	Input int64
+}
+
 // Rules are everything that an account is refused for.
 type Rules struct {
 	// Limits are what it may use a minute.
@@ -33,6 +40,9 @@ type Rules struct {
 	// Window is the part of a minute in which requests are counted where tokens are
 	// by the minute: a second or ten. 0: requests are not counted.
 	Window time.Duration
+	// Lowered is when a fixed minute has fewer tokens than Limits say, and how many: an
+	// adjustment that passes after hours. Nil: never.
+	Lowered *Lowered
 	// Concurrent is how many calls may be under way. 0: any number.
 	Concurrent int
 	// Growth is how fast the account may grow.
@@ -64,6 +74,10 @@ func (r Rules) Check() error {
 	if r.Window != 0 && (!r.FixedMinute || time.Minute%r.Window != 0 || r.Window < 0) {
 		problems = append(problems, fmt.Errorf("window: %v is no part of a fixed minute", r.Window))
 	}
+	if l := r.Lowered; l != nil && (!r.FixedMinute || l.Input < 1 || l.Input > r.Limits.Input) {
+		problems = append(problems, fmt.Errorf("lowered: %d is not within 1 and the %d of a fixed minute",
+			l.Input, r.Limits.Input))
+	}
 	if r.Growth.Above < 0 || r.Growth.Above > 1e12 {
 		problems = append(problems, fmt.Errorf("growth.above: %d is not within 0 and 10^12", r.Growth.Above))
 	}
@@ -85,6 +99,7 @@ type Account struct {
 	rules    Rules
 	counted  counted
 	buckets  *Buckets
+	minute   *Minute
 	window   *Window
 	speed    *Acceleration
 	underway int
@@ -95,7 +110,8 @@ type Account struct {
 func NewAccount(rules Rules) *Account {
 	a := &Account{rules: rules, speed: NewAcceleration(rules.Growth)}
 	if rules.FixedMinute {
-		a.counted = NewMinute(rules.Limits.Input)
+		a.minute = NewMinute(rules.Limits.Input)
+		a.counted = a.minute
 		a.window = NewWindow(rules.Limits.Requests, rules.Window)
 		return a
 	}
@@ -118,6 +134,7 @@ func (a *Account) Ask(now time.Duration, call Call) Answer {
 		}
 		return Answer{Reason: reason, RetryAfter: wait, Remaining: a.counted.State(now).Remaining}
 	}
+	a.lower(now)
 	if cap := a.rules.SpendCap; cap != nil && cap.Has(now) {
 		return refused(SpendCap, 0)
 	}
@@ -141,6 +158,17 @@ func (a *Account) Ask(now time.Duration, call Call) Answer {
 	return answer
 }
 
+// lower gives a minute what it has now.
+func (a *Account) lower(now time.Duration) {
+	if a.rules.Lowered == nil {
+		return
+	}
+	a.minute.tokens = a.rules.Limits.Input
+	if a.rules.Lowered.Has(now) {
+		a.minute.tokens = a.rules.Lowered.Input
+	}
+}
+
 // Settle corrects what a call took; a fixed minute gives nothing back and takes
 // nothing more.
 func (a *Account) Settle(now time.Duration, more Call) {
@@ -155,6 +183,7 @@ func (a *Account) Done() { a.underway = max(0, a.underway-1) }
 // State is what the headers of an answer are made from. Where requests are counted
 // in windows, it is the window's number that is seen.
 func (a *Account) State(now time.Duration) State {
+	a.lower(now)
 	s := a.counted.State(now)
 	if a.window != nil {
 		s.Limits.Requests, s.Remaining.Requests = a.window.Most(), a.window.Left(now)

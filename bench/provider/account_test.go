@@ -167,6 +167,28 @@ func TestAccount(t *testing.T) {
 			t.Error("refused in the next window")
 		}
 	})
+	t.Run("lowered_for_a_while", func(t *testing.T) {
+		t.Parallel()
+		rules := minute
+		rules.Lowered = &provider.Lowered{Span: provider.Span{From: 10 * second, Until: 2 * time.Minute}, Input: 100}
+		account := provider.NewAccount(rules)
+		for _, row := range []struct {
+			at          time.Duration
+			ok          bool
+			limit, left int64
+		}{
+			{0, true, 6000, 5800},
+			{10 * second, false, 100, 0},
+			{time.Minute, false, 100, 100},
+			{2 * time.Minute, true, 6000, 5800},
+		} {
+			answer := account.Ask(row.at, provider.Call{Input: 200})
+			state := account.State(row.at)
+			if answer.OK != row.ok || state.Limits.Input != row.limit || state.Remaining.Input != row.left {
+				t.Errorf("at %v: %+v, %+v, want %+v", row.at, answer, state, row)
+			}
+		}
+	})
 	t.Run("concurrent", func(t *testing.T) {
 		t.Parallel()
 		account := provider.NewAccount(provider.Rules{Limits: limits, Concurrent: 2})
@@ -201,11 +223,12 @@ func TestRulesAreChecked(t *testing.T) {
 	t.Parallel()
 	err := provider.Rules{
 		Limits: provider.Limits{Requests: -1, Output: 1e9}, FixedMinute: true, Window: 7 * second,
-		Concurrent: -1, Growth: provider.Growth{Above: -1}, SpendCap: &provider.Span{From: 2, Until: 1},
+		Lowered: &provider.Lowered{}, Concurrent: -1, Growth: provider.Growth{Above: -1},
+		SpendCap: &provider.Span{From: 2, Until: 1},
 	}.Check()
 	want := []string{
 		"limits.requests: -1", "limits.output: 1000000000", "concurrent: -1", "limits.input: 0", "window: 7s",
-		"growth.above: -1", "spend cap: it ends at 1ns",
+		"lowered: 0", "growth.above: -1", "spend cap: it ends at 1ns",
 	}
 	for _, part := range want {
 		if err == nil || !strings.Contains(err.Error(), part) {

@@ -27,7 +27,7 @@ func (m *Minute) Ask(now time.Duration, call Call) Answer {
 		answer.Binding = InputTokens
 		answer.RetryAfter = wholeSeconds((m.minute+1)*time.Minute - now)
 	}
-	answer.Remaining = Remaining{Requests: -1, Input: m.tokens - m.used, Output: -1}
+	answer.Remaining = m.left()
 	return answer
 }
 
@@ -37,9 +37,14 @@ func (m *Minute) State(now time.Duration) State {
 	m.turn(now)
 	return State{
 		Limits:    Limits{Input: m.tokens},
-		Remaining: Remaining{Requests: -1, Input: m.tokens - m.used, Output: -1},
+		Remaining: m.left(),
 		FullInput: (m.minute+1)*time.Minute - now,
 	}
+}
+
+// left is never less than nothing, though a limit was lowered below what is used.
+func (m *Minute) left() Remaining {
+	return Remaining{Requests: -1, Input: max(0, m.tokens-m.used), Output: -1}
 }
 
 func (m *Minute) turn(now time.Duration) {

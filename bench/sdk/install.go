@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,64 +35,82 @@ func Programs() error {
 type Installed struct{ dir string }
 
 // Install has the SDKs in a folder of their own under cache, which is made if need
-// be: what an earlier call has installed from the same files is taken as it is. Else
+// be: what an earlier call has installed of the same versions is taken as it is. Else
 // it runs npm, which asks the registry that it is set up with. Two processes may
 // install at a time.
 func Install(ctx context.Context, cache string) (*Installed, error) {
 	if err := Programs(); err != nil {
 		return nil, fmt.Errorf("install SDKs: %w", err)
 	}
-	name, err := contents()
+	cache, err := filepath.Abs(cache)
 	if err != nil {
 		return nil, fmt.Errorf("install SDKs: %w", err)
 	}
-	cache, err = filepath.Abs(cache)
-	if err != nil {
-		return nil, fmt.Errorf("install SDKs: %w", err)
+	dir := filepath.Join(cache, "sdk-"+versions())
+	if _, err := os.Stat(dir); err != nil {
+		if err := install(ctx, cache, dir); err != nil {
+			return nil, fmt.Errorf("install SDKs: %w", err)
+		}
 	}
-	dir := filepath.Join(cache, "sdk-"+name)
-	if _, err := os.Stat(dir); err == nil {
-		return &Installed{dir}, nil
-	}
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return nil, fmt.Errorf("install SDKs: %w", err)
-	}
-	// It gets its name when it is complete.
-	made, err := os.MkdirTemp(cache, "sdk-new-")
-	if err != nil {
-		return nil, fmt.Errorf("install SDKs: %w", err)
-	}
-	if err := fill(ctx, made); err != nil {
-		return nil, fmt.Errorf("install SDKs: %w", errors.Join(err, os.RemoveAll(made)))
-	}
-	if err := os.Rename(made, dir); err != nil {
-		err = errors.Join(err, os.RemoveAll(made))
-		// Perhaps somebody else was faster.
-		if _, missing := os.Stat(dir); missing != nil {
+	// The driver is of this version of the package, whoever installed the SDKs.
+	for _, script := range []string{"pace.mjs", "drive.mjs"} {
+		if err := put(dir, script); err != nil {
 			return nil, fmt.Errorf("install SDKs: %w", err)
 		}
 	}
 	return &Installed{dir}, nil
 }
 
-// contents is a name for what the files say.
-func contents() (string, error) {
-	hash := sha256.New()
-	err := fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+// install has a new folder filled, which gets its name when it is complete.
+func install(ctx context.Context, cache, dir string) error {
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return err
+	}
+	made, err := os.MkdirTemp(cache, "sdk-new-")
+	if err != nil {
+		return err
+	}
+	if err := fill(ctx, made); err != nil {
+		return errors.Join(err, os.RemoveAll(made))
+	}
+	if err := os.Rename(made, dir); err != nil {
+		err = errors.Join(err, os.RemoveAll(made))
+		// Perhaps somebody else was faster.
+		if _, missing := os.Stat(dir); missing != nil {
 			return err
 		}
-		content, err := files.ReadFile(path)
-		hash.Write([]byte(path))
-		hash.Write(content)
+	}
+	return nil
+}
+
+// versions is a name for what is installed.
+func versions() string {
+	sum := sha256.Sum256(append(content("package.json"), content("package-lock.json")...))
+	return hex.EncodeToString(sum[:6])
+}
+
+// content is of a file that was built in.
+func content(name string) []byte {
+	content, err := files.ReadFile(name)
+	if err != nil {
+		panic(fmt.Sprintf("%s was not built in: %v", name, err))
+	}
+	return content
+}
+
+// put writes a file that others may be reading.
+func put(dir, name string) error {
+	made, err := os.CreateTemp(dir, name)
+	if err != nil {
 		return err
-	})
-	return hex.EncodeToString(hash.Sum(nil))[:12], err
+	}
+	_, err = made.Write(content(name))
+	return errors.Join(err, made.Close(), os.Rename(made.Name(), filepath.Join(dir, name)))
 }
 
 func fill(ctx context.Context, dir string) error {
 	if err := os.CopyFS(dir, files); err != nil {
-		return fmt.Errorf("write the driver: %w", err)
+		return fmt.Errorf("write what to install: %w", err)
 	}
 	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
 	npm.Dir = dir
