@@ -34,9 +34,13 @@ func TestFailuresCount(t *testing.T) {
 			if admitted != row.admitted {
 				t.Errorf("%d admitted, want %d", admitted, row.admitted)
 			}
-			// Whoever pauses gets in again.
-			if !model.Ask(62*time.Second, provider.Call{}).OK {
-				t.Error("refused after two seconds of silence")
+			// Whoever waits as long as he was told gets in.
+			refused := model.Ask(60*time.Second, provider.Call{})
+			if refused.OK || refused.RetryAfter != time.Second {
+				t.Errorf("%+v, want a wait of 1 s", refused)
+			}
+			if !model.Ask(60*time.Second+refused.RetryAfter, provider.Call{}).OK {
+				t.Error("refused after the wait")
 			}
 		})
 	}

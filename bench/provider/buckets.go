@@ -61,16 +61,15 @@ func (b *Buckets) most() (units [3]int64) {
 // Ask takes the call out of every bucket, or nothing out of any.
 func (b *Buckets) Ask(now time.Duration, call Call) Answer {
 	b.fill(now)
-	wait, binding, never := b.wait(call)
-	if next := b.window.Wait(now); next > wait {
-		wait, binding = next, Requests
-	}
+	wait, binding, never := b.untilFits(now, call)
 	if never {
 		b.failed()
 		return Answer{Binding: binding, Remaining: b.remaining()}
 	}
 	if wait > 0 {
 		b.failed()
+		// What the refusal took has to come back as well.
+		wait, binding, _ = b.untilFits(now, call)
 		return Answer{RetryAfter: wholeSeconds(wait), Binding: binding, Remaining: b.remaining()}
 	}
 	for i, n := range uses(call) {
@@ -80,6 +79,15 @@ func (b *Buckets) Ask(now time.Duration, call Call) Answer {
 	}
 	b.window.Count(now)
 	return Answer{OK: true, Remaining: b.remaining()}
+}
+
+// untilFits is the longer of what the buckets and the window of requests need.
+func (b *Buckets) untilFits(now time.Duration, call Call) (wait time.Duration, binding string, never bool) {
+	wait, binding, never = b.wait(call)
+	if next := b.window.Wait(now); next > wait {
+		wait, binding = next, Requests
+	}
+	return wait, binding, never
 }
 
 // failed takes one request for a refusal, where the provider counts those.

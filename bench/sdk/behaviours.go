@@ -95,8 +95,8 @@ func (b Behaviour) Expect(r Refusal) Expected {
 // wait is the one after so many retries.
 func (b Behaviour) wait(r Refusal, retries int) [2]time.Duration {
 	if r.Date > 0 {
-		// A date has whole seconds.
-		return [2]time.Duration{r.Date - 2*time.Second, r.Date}
+		// A date has whole seconds, and is some time on the way.
+		return [2]time.Duration{r.Date - 10*time.Second, r.Date}
 	}
 	if hint, ok := b.hint(r); ok {
 		return [2]time.Duration{hint, hint}

@@ -31,9 +31,9 @@ function paced(callback, wait, ...rest) {
     return real(callback, wait, ...rest);
   }
   asked.push(wait);
-  // What a timer can't hold, it makes 1 ms of.
+  // What a timer can't hold, it makes 1 ms of. Nothing comes early.
   const held = wait > 2 ** 31 - 1 ? 1 : wait;
-  return real(callback, Math.min(held / pace, most), ...rest);
+  return real(callback, Math.min(Math.ceil(held / pace), most), ...rest);
 }
 
 paced[promisify.custom] = real[promisify.custom];

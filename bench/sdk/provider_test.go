@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quorlease/quorlease/bench/provider"
 	"github.com/quorlease/quorlease/bench/sdk"
 	"github.com/quorlease/quorlease/bench/upstream"
 )
@@ -186,4 +187,40 @@ func TestResponsesAndEmbeddings(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A provider's hint is what it takes: whoever waits it out is served, at a provider
+// that counts what it refuses too.
+func TestAHintThatIsWaitedOutIsEnough(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, b sdk.Behaviour) {
+		api := apis[b.SDK]
+		s, err := upstream.New(upstream.Config{
+			API: api, Clock: upstream.Speed(60),
+			Rules: upstream.Usual(api, provider.Limits{Requests: 6, Input: 100_000}),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := upstream.Listen(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		pace := sdk.Pace{Times: 60, Most: 2 * time.Second}
+		results, err := installed(t).Drive(t.Context(), b.SDK, pace, sdk.Call{Name: "a", URL: l.URL, Times: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waits := 0
+		for _, result := range results {
+			waits += len(result.Waits)
+			if !result.OK {
+				t.Errorf("%+v", result)
+			}
+		}
+		if l := s.Ledger(); l.Outcomes[upstream.Served] != 8 || l.Outcomes[upstream.Refused] != int64(waits) {
+			t.Errorf("%v after %d waits, want 8 served, and a wait for each refusal", l.Outcomes, waits)
+		}
+	})
 }
