@@ -268,6 +268,10 @@ var azureAnswers = []answered{
 		"the_quota_of_a_period", NameAzure, 403, nil, `{"statusCode":403,"message":"Token quota is exceeded."}`,
 		HardQuota, "", "", "", 0, false,
 	},
+	{
+		"a_word_within_a_stream_is_no_money", NameAzure, 200, header("Content-Type", "text/event-stream"),
+		"data: {\"error\":{\"code\":\"x\",\"message\":\"bad value: quota\"}}\n\n", Other, "", "", "x", 0, false,
+	},
 	{"no_right", NameAzure, 403, nil, `{"statusCode":403,"message":"No access."}`, Other, "", "", "", 0, false},
 }
 

@@ -157,4 +157,12 @@ func TestHostileBodies(t *testing.T) {
 			t.Errorf("%s: %s because of %d bytes, want %s", name, v.Class, len(v.Reason), want)
 		}
 	}
+	within := func(arrays int) Class {
+		body := strings.Repeat("[", arrays) + `{"error":{"code":"slow_down"}}`
+		v := openAI.Classify(Answer{Status: 429, Body: []byte(body)})
+		return v.Class
+	}
+	if near, far := within(depthMax-2), within(depthMax+2); near != Acceleration || far != Transient {
+		t.Errorf("%s within few arrays, %s within too many, want ACCELERATION and TRANSIENT_RATE", near, far)
+	}
 }

@@ -158,7 +158,9 @@ func TestHints(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		reason := Reason(rapid.IntRange(0, len(rows)-1).Draw(t, "reason"))
-		wait := time.Duration(rapid.Int64Range(-1, int64(40*24*time.Hour)).Draw(t, "wait"))
+		wait := time.Duration(rapid.OneOf(
+			rapid.Int64Range(-1, int64(40*24*time.Hour)), rapid.Int64Range(int64(50*time.Second), int64(SoonMax)),
+		).Draw(t, "wait"))
 		part := rapid.Int64Range(0, 999).Draw(t, "part")
 		r := Refusal{Reason: reason, Wait: wait}
 		hint := r.Hint(func(n int64) int64 { return n / 1000 * part })
