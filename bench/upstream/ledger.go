@@ -28,7 +28,8 @@ type Call struct {
 	// Arrived and Ended are in the scenario's time.
 	Arrived, Ended time.Duration
 	// Client, Attempt and Key are what the headers x-client-id,
-	// x-stainless-retry-count and idempotency-key said; at most 128 bytes of each.
+	// x-stainless-retry-count (or, without it, x-retry-attempt) and idempotency-key
+	// said; at most 128 bytes of each.
 	Client, Attempt, Key string
 	// Path and Model are what was asked of whom.
 	Path, Model string

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -89,8 +90,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	c := &call{s: s, w: w, record: Call{
-		Client: short(r.Header.Get("x-client-id")), Attempt: short(r.Header.Get("x-stainless-retry-count")),
-		Key: short(r.Header.Get("idempotency-key")), Path: short(r.URL.Path), Outcome: Left,
+		Client:  short(r.Header.Get("x-client-id")),
+		Attempt: short(cmp.Or(r.Header.Get("x-stainless-retry-count"), r.Header.Get("x-retry-attempt"))),
+		Key:     short(r.Header.Get("idempotency-key")), Path: short(r.URL.Path), Outcome: Left,
 	}}
 	if !s.begin(c, cancel) {
 		c.answer(denial{cause: Closed})

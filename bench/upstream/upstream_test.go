@@ -351,7 +351,10 @@ func TestLedgerIsBounded(t *testing.T) {
 		for n := range 5 {
 			r := post(t, paths[upstream.OpenAI], body(""))
 			r.Header.Set("x-client-id", strings.Repeat("c", 1000))
-			r.Header.Set("x-stainless-retry-count", string(rune('0'+n)))
+			r.Header.Set("x-retry-attempt", string(rune('0'+n)))
+			if n == 3 {
+				r.Header.Set("x-stainless-retry-count", "7")
+			}
 			s.ServeHTTP(httptest.NewRecorder(), r)
 		}
 		l := s.Ledger()
@@ -359,7 +362,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		for _, call := range l.Calls {
 			attempts += call.Attempt
 		}
-		if attempts != "234" || l.Dropped != 2 || l.Outcomes[upstream.Served] != 5 || len(l.Calls[0].Client) != 128 ||
+		if attempts != "274" || l.Dropped != 2 || l.Outcomes[upstream.Served] != 5 || len(l.Calls[0].Client) != 128 ||
 			l.Billed != (provider.Call{Input: 40, Output: 100}) || l.Underway != 0 {
 			t.Errorf("attempts %s, %+v", attempts, l)
 		}
