@@ -136,6 +136,13 @@ func TestThePairThatWasNotUsedIsForgotten(t *testing.T) {
 	if a, b := c.Factor("a", "m"), c.Factor("b", "m"); a < 1.9 || b != 1 {
 		t.Errorf("factors %v of one that was asked for and %v of one that was not, want 2 and 1", a, b)
 	}
+	// Learning of a pair uses it too.
+	_ = c.Factor("c", "m")
+	c.Learn("a", "m", 100, 200)
+	c.Learn("e", "m", 100, 100)
+	if a := c.Factor("a", "m"); a < 1.9 {
+		t.Errorf("factor %v of one that was learnt of, want 2", a)
+	}
 	// Learning nothing makes no pair.
 	c.Learn("d", "m", 0, 5)
 	c.Learn("d", "m", 5, 0)
@@ -186,6 +193,15 @@ func TestErrorsHistogram(t *testing.T) {
 	}
 	if errs.Requests() != 7 {
 		t.Errorf("%d requests", errs.Requests())
+	}
+	// An error is rounded up: a margin of what is shown is enough.
+	for used, want := range map[int64]float64{1004: 0.01, 1010: 0.01, 1011: 0.02, 996: 0, 990: -0.01} {
+		c := corrections(t, 1)
+		c.Learn("a", "m", 1000, used)
+		errs := c.Errors()
+		if got := errs.Quantile(1); got != want {
+			t.Errorf("%d of 1000: %v, want %v", used, got, want)
+		}
 	}
 	var none estimate.Errors
 	if none.Quantile(0.99) != 0 || none.Mean() != 0 || none.Buckets() != nil {

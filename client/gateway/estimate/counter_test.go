@@ -67,6 +67,17 @@ func TestCounterDoesNotMindWhereTextIsCut(t *testing.T) {
 	}
 }
 
+func TestWordsEndAtDigitsAndCapitals(t *testing.T) {
+	t.Parallel()
+	for together, apart := range map[string]string{
+		"abcdef1ghijkl": "abcdef 1 ghijkl", "abcdefGhijkl": "abcdef Ghijkl", "1234567": "123 456 7",
+	} {
+		if got, want := tokens([]byte(together)), tokens([]byte(apart)); got != want {
+			t.Errorf("%s: %d tokens, want %d as in %s", together, got, want, apart)
+		}
+	}
+}
+
 func FuzzCounter(f *testing.F) {
 	for _, text := range []string{"", "a", "Hello, world\n\n", "x9A8b7C6d5", "----", "世界 é 😀", "\x80\xff"} {
 		f.Add([]byte(text), 1)

@@ -81,6 +81,7 @@ func shapes() []shape {
 			estimate.Request{MaxOutput: 7, Choices: 2, Messages: 1, Files: 1},
 			2, 1500 + 3 + 3,
 		},
+		{"no_bound", `{"max_tokens":-1}`, one(estimate.Request{MaxOutput: -1}), 0, 0},
 		{"nothing", `{}`, one(estimate.Request{MaxOutput: -1}), 0, 0},
 	}
 }
@@ -152,6 +153,16 @@ func TestArgumentsOfToolsAreNoImages(t *testing.T) {
 	}
 }
 
+func TestWhatLiesDeeperInAnImageSaysNothingOfIt(t *testing.T) {
+	t.Parallel()
+	body := `{"messages":[{"content":[{"image_url":{"x":{"detail":"low"},"url":"` + image + `"}},` +
+		`{"source":{"x":{"media_type":"text/plain"},"data":"` + image + `"}}]}]}`
+	got, err := estimate.Read(strings.NewReader(body), estimate.Options{})
+	if err != nil || got.Images != 2 || got.SmallImages != 0 || got.Input != 2*765+3+3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestBadBodies(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("m", estimate.TextMax+1)
@@ -164,9 +175,9 @@ func TestBadBodies(t *testing.T) {
 		{`{"model":"` + long + `"}`, "request body: model: longer than 512 bytes"},
 		{`{"model":"a","model":"b"}`, "request body: model: given twice"},
 		{`{"model":"a","mod\u0065l":"b"}`, "request body: model: given twice"},
-		{`{"max_tokens":-5}`, "request body: max_tokens: -5 is not a whole number from 0 to 2147483647"},
-		{`{"max_tokens":1.5}`, "request body: max_tokens: 1.5 is not a whole number from 0 to 2147483647"},
-		{`{"max_tokens":1e400}`, "request body: max_tokens: 1e400 is not a whole number from 0 to 2147483647"},
+		{`{"max_tokens":-5}`, "request body: max_tokens: -5 is not a whole number from -1 to 2147483647"},
+		{`{"max_tokens":1.5}`, "request body: max_tokens: 1.5 is not a whole number from -1 to 2147483647"},
+		{`{"max_tokens":1e400}`, "request body: max_tokens: 1e400 is not a whole number from -1 to 2147483647"},
 		{`{"max_tokens":"5"}`, "request body: max_tokens: text where a number is expected"},
 		{`{"n":0}`, "request body: n: 0 is not a whole number from 1 to 2147483647"},
 		{`{"stream":1}`, "request body: stream: a number where true or false is expected"},

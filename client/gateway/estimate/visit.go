@@ -302,7 +302,8 @@ func (b *Body) endRead(word scan.Word) {
 	case wN, wBestOf, wCandidateCount:
 		r.Choices = max(r.Choices, b.whole(1))
 	default:
-		r.MaxOutput = max(r.MaxOutput, b.whole(0))
+		// Some servers take -1 for as much as there is: as if nothing was said.
+		r.MaxOutput = max(r.MaxOutput, b.whole(-1))
 	}
 }
 

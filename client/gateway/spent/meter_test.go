@@ -159,6 +159,8 @@ const (
 		"\"stop_sequence\":null},\"usage\":{\"output_tokens\":55}}\n\n"
 	messageDeltaInput = "event: message_delta\ndata: {\"delta\":{\"stop_reason\":\"end_turn\"}," +
 		"\"usage\":{\"input_tokens\":30,\"cache_read_input_tokens\":8,\"output_tokens\":55}}\n\n"
+	messageDeltaNothing = "event: message_delta\ndata: {\"delta\":{\"stop_reason\":\"end_turn\"}," +
+		"\"usage\":{\"input_tokens\":0,\"cache_read_input_tokens\":0,\"output_tokens\":55}}\n\n"
 	messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 	failed      = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\"}}\n\n"
 
@@ -202,6 +204,7 @@ func streams() []streamed {
 		both("messages_cut_after_usage", messageStart+contentDelta+messageDeltaSoFar, partial(325, 40, 200, 100)),
 		both("messages_input_at_the_end", messageStartOfNothing+contentDelta+messageDeltaInput+messageStop,
 			complete(38, 55, 8, 0)),
+		both("messages_input_taken_back", messageStart+messageDeltaNothing, complete(325, 55, 200, 100)),
 		both("messages_input_never", messageStartOfNothing+contentDelta, partial(estimated, one, 0, 0)),
 		both("messages_failed", messageStart+contentDelta+failed, partial(325, one, 200, 100)),
 		both("responses", responseDelta+responseText+responseCompleted, complete(37, 11, 7, 0)),

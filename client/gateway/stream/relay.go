@@ -28,7 +28,8 @@ type Relay struct {
 	// the client does not get: the provider has computed it.
 	Seen func(Frame)
 	// HideUsage is for a client that had not asked for usage where AskUsage has: the event
-	// that only reports it is left out, and "usage":null of the others.
+	// that only reports it is left out, and "usage":null of the others, where their data is one
+	// line.
 	HideUsage bool
 
 	hide    hide
