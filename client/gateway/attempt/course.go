@@ -54,7 +54,7 @@ func (k *course) rotate(now time.Duration) {
 	case age >= courseWindow:
 		k.began, k.now, k.before = now, tally{}, tally{}
 	case age >= courseWindow/2:
-		k.began, k.now, k.before = now, tally{}, k.now
+		k.began, k.now, k.before = k.began+courseWindow/2, tally{}, k.now
 	}
 }
 

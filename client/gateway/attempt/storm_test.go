@@ -280,3 +280,49 @@ func TestOutage(t *testing.T) {
 		t.Errorf("%d suspected after %d failures", suspected, failed)
 	}
 }
+
+// TestMostlyFails: a client that succeeds as often as it fails is not suspected, whatever
+// the fraction says.
+func TestMostlyFails(t *testing.T) {
+	for _, test := range []struct {
+		outcomes  []Outcome
+		suspected bool
+	}{
+		{[]Outcome{Succeeded, Throttled}, false},
+		{[]Outcome{Succeeded, Throttled, Throttled}, true},
+	} {
+		tab := table(t, Config{FractionBP: 1000})
+		for n := range 300 {
+			call := tab.Begin(time.Duration(n)*time.Millisecond, work("c", n))
+			call.End(time.Duration(n)*time.Millisecond, test.outcomes[n%len(test.outcomes)])
+		}
+		if s := tab.Stats(); s.Suspected > 0 != test.suspected {
+			t.Errorf("%v: %+v, suspected %v", test.outcomes, s, test.suspected)
+		}
+	}
+}
+
+// TestOldFailures: what failed more than ten seconds ago makes nobody suspect.
+func TestOldFailures(t *testing.T) {
+	tab := table(t, Config{})
+	send := func(now time.Duration, from, n int) uint64 {
+		for i := range n {
+			call := tab.Begin(now, work("c", from+i))
+			call.End(now, Throttled)
+		}
+		return tab.Stats().Suspected
+	}
+	before := send(0, 0, 20)
+	if before == 0 {
+		t.Error("twenty failures in a row are not suspect")
+	}
+	if after := send(10*time.Second, 100, 5); after != before {
+		t.Errorf("ten seconds later %d more", after-before)
+	}
+	if after := send(14*time.Second, 200, 1); after != before {
+		t.Errorf("a first request after four seconds: %d more", after-before)
+	}
+	if after := send(14*time.Second, 300, 1); after != before+1 {
+		t.Errorf("a request that follows the sixth failure in ten seconds: %d more, want 1", after-before)
+	}
+}

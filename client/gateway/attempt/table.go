@@ -123,13 +123,14 @@ func (s *shard) inferLocked(now time.Duration, at int32, r *Request, call *Call)
 			raise(e)
 		}
 	}
-	for i, sum := range r.IDs.sums[:r.IDs.n] {
+	for _, sum := range r.IDs.sums[:r.IDs.n] {
 		e := s.liveLocked(now, key{at, sum})
 		if e == nil || e.inFlight > 0 {
 			continue
 		}
-		// After a success the same work under the same name is the one whose answer got lost.
-		again := e.last == Succeeded && i < r.IDs.strong && e.work == call.work
+		// A success is remembered under a strong id only. The same work under the same name
+		// is the one whose answer got lost.
+		again := e.last == Succeeded && e.work == call.work
 		if e.last.retryable() || again {
 			raise(e)
 		}

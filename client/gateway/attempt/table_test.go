@@ -98,6 +98,11 @@ func TestOnlyRaises(t *testing.T) {
 		t.Errorf("a client that says 0: %+v", call)
 	}
 	call.End(0, Throttled)
+	r.Declared = Declaration{Retries: 1, Ceiling: 1, Marked: true}
+	if call = tab.Begin(0, r); call.Attempt != 4 || call.Ceiling != 4 || call.Source != Inferred {
+		t.Errorf("a client that says less: %+v", call)
+	}
+	call.End(0, Throttled)
 	r.Declared = Declaration{Retries: 9, Ceiling: 9, Marked: true}
 	if call = tab.Begin(0, r); call.Attempt != 9 || call.Source != Declared {
 		t.Errorf("a client that says more: %+v", call)
@@ -153,6 +158,10 @@ func TestDuplicates(t *testing.T) {
 		t.Errorf("%+v, want 2 duplicates, 1 inferred", s)
 	}
 	lost := tab.Begin(0, work("c", 7))
+	long := tab.Begin(5*time.Minute, work("c", 7))
+	if long.End(5*time.Minute, Refused); !long.Duplicate {
+		t.Errorf("an attempt that takes longer than failures are remembered: %+v", long)
+	}
 	if late := tab.Begin(21*time.Minute, work("c", 7)); late.Duplicate || late.Attempt != 0 {
 		t.Errorf("an attempt whose end nobody saw: %+v", late)
 	}

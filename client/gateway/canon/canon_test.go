@@ -1,6 +1,8 @@
 package canon
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -69,6 +71,41 @@ func TestMeaning(t *testing.T) {
 			t.Errorf("%q and %q are the same", body, other)
 		}
 		seen[sums.Work] = body
+	}
+}
+
+// TestMany: what is folded into a hash is told apart by all of it.
+func TestMany(t *testing.T) {
+	h := hasher(t, Config{})
+	seen := make(map[Sum]int)
+	for n := range 5000 {
+		body := fmt.Sprintf(`{"messages":[{"content":"%s %d"}]}`, strings.Repeat("long ", 20), n)
+		sum := h.Body([]byte(body)).Work
+		if other, ok := seen[sum]; ok {
+			t.Fatalf("%d and %d are the same", n, other)
+		}
+		seen[sum] = n
+	}
+}
+
+// TestRepeatedName: of one name the order counts, and only that.
+func TestRepeatedName(t *testing.T) {
+	h := hasher(t, Config{})
+	var front, back, mixed, turned []string
+	for n := range 50 {
+		again, other := fmt.Sprintf(`"n":%d`, n), fmt.Sprintf(`"m%02d":0`, (n*7)%50)
+		front, back = append(front, again), append(back, other)
+		mixed = append(mixed, other, again)
+		turned = append(turned, other, fmt.Sprintf(`"n":%d`, 49-n))
+	}
+	sum := func(lists ...[]string) Sum {
+		return h.Body([]byte("[{" + strings.Join(slices.Concat(lists...), ",") + "}]")).Work
+	}
+	if a, b, c := sum(front, back), sum(back, front), sum(mixed); a != b || b != c {
+		t.Errorf("in one order among themselves: %v, %v and %v", a, b, c)
+	}
+	if sum(mixed) == sum(turned) {
+		t.Error("in another order: the same")
 	}
 }
 

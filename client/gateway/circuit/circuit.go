@@ -54,10 +54,10 @@ func (c *circuit) left(now time.Duration) (left time.Duration, probe bool) {
 	}
 }
 
-// openAt opens it until then, or keeps it open for longer.
+// openAt opens it until then.
 func (c *circuit) openAt(until time.Duration) {
 	c.open = true
-	c.until = max(c.until, until)
+	c.until = until
 	c.now, c.before = tally{}, tally{}
 	c.turn++
 }
@@ -75,7 +75,7 @@ func (c *circuit) count(now, window time.Duration, failed bool) {
 	case age >= window:
 		c.began, c.now, c.before = now, tally{}, tally{}
 	case age >= window/2:
-		c.began, c.now, c.before = now, tally{}, c.now
+		c.began, c.now, c.before = c.began+window/2, tally{}, c.now
 	}
 	c.now.sent++
 	if failed {

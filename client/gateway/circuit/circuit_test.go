@@ -147,6 +147,16 @@ func TestRate(t *testing.T) {
 	if forward(b, 10*second, "a") == nil {
 		t.Error("what has left the window counts")
 	}
+	b = send(board(t, Config{}), 0, 0, 5, Throttled)
+	send(b, 6*second, 0, 10, Throttled)
+	send(b, 11*second, 0, 4, Throttled)
+	if forward(b, 11*second, "a") == nil {
+		t.Error("14 in the window opened it")
+	}
+	send(b, 11*second, 0, 6, Throttled)
+	if forward(b, 11*second, "a") != nil {
+		t.Error("20 in the window did not")
+	}
 	b = send(board(t, Config{FractionBP: -1}), 0, 0, 1000, Throttled)
 	if forward(b, 0, "a") == nil {
 		t.Error("it opened although its rate never opens it")
@@ -218,6 +228,12 @@ func TestHalfOpen(t *testing.T) {
 		if forward(b, 92*second, "a") != nil {
 			t.Error("the lost one closed it")
 		}
+		alone := opened(t)
+		lost = forward(alone, 31*second, "a")
+		lost.Done(91*second, Succeeded, 0)
+		if try := forward(alone, 91*second, "a"); try == nil || try.probes[tenants] == 0 {
+			t.Errorf("after one that was lost and came back: %+v, want a probe", try)
+		}
 		next.Done(92*second, Succeeded, 0)
 		if forward(b, 92*second, "a") == nil {
 			t.Error("it did not close")
@@ -235,6 +251,20 @@ func TestHalfOpen(t *testing.T) {
 		late.Done(second, Throttled, 60*second)
 		if left := b.Left(second, Key{Tenant: "a", Deployment: "d"}); left != 60*second {
 			t.Errorf("%v left although 60 s were asked for", left)
+		}
+	})
+	t.Run("S3-24_a_wait_that_is_told_while_probing", func(t *testing.T) {
+		b := board(t, Config{})
+		late := forward(b, 0, "a")
+		throttle(b, 0, "a", 3, 0)
+		probe := forward(b, 31*second, "a")
+		late.Done(32*second, Throttled, 60*second)
+		if probe.Stands(32 * second) {
+			t.Error("the probe stands")
+		}
+		probe.Done(33*second, Succeeded, 0)
+		if left := b.Left(33*second, Key{Tenant: "a", Deployment: "d"}); left != 59*second {
+			t.Errorf("%v left although 60 s were asked for at 32 s", left)
 		}
 	})
 }
@@ -324,7 +354,13 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%+v, want the new one", s)
 		}
 	})
-	b := board(t, Config{Keys: 16})
+	b := board(t, Config{Idle: second})
+	throttle(b, 0, "told to wait", 3, time.Hour)
+	throttle(b, 50*time.Minute, "another", 1, 0)
+	if forward(b, 50*time.Minute, "told to wait") != nil {
+		t.Error("what is open for an hour was forgotten because nobody asked for it")
+	}
+	b = board(t, Config{Keys: 16})
 	for n := range 20 {
 		throttle(b, 0, fmt.Sprint(n), 3, 0)
 	}

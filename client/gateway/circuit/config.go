@@ -38,8 +38,9 @@ type Notice struct {
 type Shared interface {
 	// Publish tells the others.
 	Publish(now time.Duration, key Key, n Notice)
-	// Learn is the newest notice of others that this Board was not given yet, with what is
-	// left of its wait.
+	// Learn is what others have said that this Board was not given yet, with what is left
+	// of its wait. Of several notices the longest wait counts, and Closed only if none has
+	// opened since.
 	Learn(now time.Duration, key Key) (n Notice, news bool)
 }
 

@@ -31,6 +31,8 @@ func (t *Try) Done(now time.Duration, o Outcome, hint time.Duration) {
 	if o == Throttled {
 		t.call.throttled++
 	}
+	// A probe that succeeds closes nothing that another gateway has opened meanwhile.
+	t.call.learn(now)
 	for i := range t.call.keys {
 		if n, tell := t.end(now, i, o, hint); tell && t.call.board.config.Shared != nil {
 			t.call.board.config.Shared.Publish(now, t.call.keys[i], n)
@@ -55,14 +57,18 @@ func (t *Try) end(now time.Duration, i int, o Outcome, hint time.Duration) (n No
 	current := t.turns[i] == c.turn || t.turns[i] == 0 && !c.open
 	if t.probes[i] != 0 && t.probes[i] == c.probe {
 		c.probe = 0
-		if current {
+		// What was lost closes nothing: another gateway may have been told no since.
+		if current && (failed || now < c.lost) {
 			return b.probedLocked(now, c, o, hint)
 		}
 	}
 	switch {
-	case c.open && failed && now < c.until:
-		// It was sent before; the wait that it was told counts all the same.
-		c.until = max(c.until, now+min(hint, b.config.HintMax))
+	case c.open && failed:
+		// It was sent before; the wait that it was told counts all the same, and more than
+		// what a probe finds that is on its way.
+		if until := now + min(hint, b.config.HintMax); until > c.until {
+			c.openAt(until)
+		}
 	case !c.open:
 		if current && (failed || o == Succeeded) {
 			c.count(now, b.config.Window, failed)

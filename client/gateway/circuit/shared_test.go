@@ -43,7 +43,11 @@ func (s seat) Publish(now time.Duration, key Key, n Notice) {
 	delete(s.hub.claims, key)
 	for i, inbox := range s.hub.inbox {
 		if i != s.at {
-			inbox[key] = letter{n, now + n.Wait}
+			old := inbox[key]
+			if n.Closed && now < old.until {
+				continue
+			}
+			inbox[key] = letter{n, max(old.until, now+n.Wait)}
 		}
 	}
 	s.hub.told(now, key, n)
@@ -127,12 +131,47 @@ func TestShared(t *testing.T) {
 		throttle(b, 0, "a", 3, 0)
 		probe := forward(b, 31*second, "a")
 		b.Learn(32*second, Key{Tenant: "a", Deployment: "d"}, Notice{Wait: 5 * second})
+		if probe.Stands(32 * second) {
+			t.Error("the probe stands although another gateway was told to wait")
+		}
 		if forward(b, 38*second, "a") != nil {
 			t.Error("a second probe beside the first")
 		}
 		probe.Done(38*second, Succeeded, 0)
 		if try := forward(b, 38*second, "a"); try == nil || try.probes[tenants] == 0 {
 			t.Errorf("the answer to a probe of before: %+v", try)
+		}
+		b = board(t, Config{})
+		throttle(b, 0, "a", 3, 0)
+		probe = forward(b, 31*second, "a")
+		b.Learn(32*second, Key{Tenant: "a", Deployment: "d"}, Notice{})
+		probe.Done(33*second, Succeeded, 0)
+		if try := forward(b, 33*second, "a"); try == nil || try.probes[tenants] != 0 {
+			t.Errorf("a notice that is over: %+v", try)
+		}
+	})
+	t.Run("S2-26_answers_that_come_late", func(t *testing.T) {
+		h := newHub(2)
+		all := boards(t, h, Config{})
+		var told []Notice
+		h.told = func(_ time.Duration, _ Key, n Notice) { told = append(told, n) }
+		call := all[0].Call("a", "d", "live")
+		var early []*Try
+		for range 3 {
+			try, _ := call.Forward(0)
+			early = append(early, try)
+		}
+		throttle(all[1], 0, "a", 3, 0)
+		probe := forward(all[1], 31*second, "a")
+		for _, try := range early {
+			try.Done(32*second, Throttled, 60*second)
+		}
+		probe.Done(33*second, Succeeded, 0)
+		if len(told) != 2 || told[0].Wait != 30*second || !told[1].Closed {
+			t.Errorf("%+v, want one opening and one closing", told)
+		}
+		if left := all[0].Left(33*second, Key{Tenant: "a", Deployment: "d"}); left != 59*second {
+			t.Errorf("who was told to wait 60 s at 32 s: %v left", left)
 		}
 	})
 }

@@ -216,6 +216,27 @@ func TestWhoGoesAway(t *testing.T) {
 	})
 }
 
+// TestLingering: work that nobody waits for is not joined, even while it lasts.
+func TestLingering(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, Config{})
+		r := join(t, g, key(1), func(ctx context.Context, w *Writer[int]) error {
+			<-ctx.Done()
+			<-time.After(time.Minute)
+			_, err := io.WriteString(w, "late")
+			return err
+		})
+		r.Close()
+		next := join(t, g, key(1), after(time.Second, "new"))
+		if _, answer, err := read(t, next); answer != "new" || err != nil {
+			t.Errorf("%q, %v", answer, err)
+		}
+		if s := g.Stats(); s.Calls != 2 || s.Duplicates != 0 {
+			t.Errorf("%+v, want both calls", s)
+		}
+	})
+}
+
 func TestPromotion(t *testing.T) {
 	busy := func(context.Context, *Writer[int]) error {
 		<-time.After(time.Second)

@@ -193,6 +193,56 @@ func TestBounds(t *testing.T) {
 	})
 }
 
+// TestPressure: while all answers together are too long, each keeps little of its own.
+func TestPressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, Config{CallBytes: 256 << 10, Bytes: 256 << 10})
+		const n, size = 40, 8 << 10
+		var readers []*Reader[int]
+		for k := range 4 {
+			readers = append(readers, join(t, g, key(k), ticking(n, size)))
+		}
+		<-time.After(time.Hour)
+		if s := g.Stats(); s.Bytes < 200<<10 || s.Bytes > 300<<10 {
+			t.Errorf("%d bytes are kept, want about 256 KiB", s.Bytes)
+		}
+		var reading sync.WaitGroup
+		for _, r := range readers {
+			reading.Go(func() {
+				if _, all, err := read(t, r); all != whole(n, size) || err != nil {
+					t.Errorf("%d bytes, %v", len(all), err)
+				}
+			})
+		}
+		reading.Wait()
+	})
+}
+
+// TestBuffer: what is written is kept, whatever happens to the writer's buffer.
+func TestBuffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := group(t, Config{})
+		r := join(t, g, key(1), func(_ context.Context, w *Writer[int]) error {
+			buffer := make([]byte, 40<<10)
+			for _, b := range []byte("ab") {
+				for i := range buffer {
+					buffer[i] = b
+				}
+				if n, err := w.Write(buffer); n != len(buffer) || err != nil {
+					return fmt.Errorf("wrote %d: %w", n, err)
+				}
+			}
+			clear(buffer)
+			return nil
+		})
+		want := strings.Repeat("a", 40<<10) + strings.Repeat("b", 40<<10)
+		synctest.Wait()
+		if _, all, err := read(t, r); all != want || err != nil {
+			t.Errorf("%d bytes, %v", len(all), err)
+		}
+	})
+}
+
 // TestCrowd: many clients that come, read, go and fail as they like. Whoever reads to the
 // end has read all of one answer.
 func TestCrowd(t *testing.T) {
