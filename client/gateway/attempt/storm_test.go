@@ -186,13 +186,13 @@ func TestStorms(t *testing.T) {
 	h := hasher(t)
 	for i, l := range libraries() {
 		t.Run("S1-14_"+l.name, func(t *testing.T) {
-			s := storm{library: l, workers: 33, attempts: 10_000, throttled: 0.94, roundTrip: 109 * time.Millisecond}
+			s := storm{library: l, workers: 33, attempts: 5000, throttled: 0.94, roundTrip: 109 * time.Millisecond}
 			count := s.run(t, h, uint64(i))
 			count.check(t, s.workers)
 		})
 	}
 	t.Run("S1-14_half_of_it_fails", func(t *testing.T) {
-		s := storm{library: libraries()[0], workers: 33, attempts: 10_000, throttled: 0.38, roundTrip: 400 * time.Millisecond}
+		s := storm{library: libraries()[0], workers: 33, attempts: 5000, throttled: 0.38, roundTrip: 400 * time.Millisecond}
 		count := s.run(t, h, 99)
 		count.check(t, s.workers)
 	})
@@ -324,5 +324,14 @@ func TestOldFailures(t *testing.T) {
 	}
 	if after := send(14*time.Second, 300, 1); after != before+1 {
 		t.Errorf("a request that follows the sixth failure in ten seconds: %d more, want 1", after-before)
+	}
+	if after := send(2*time.Hour, 400, 20); after != before+16 {
+		t.Errorf("after a long silence: %d more, want 15 of 20 failures", after-before-1)
+	}
+	tab = table(t, Config{})
+	send(0, 0, 1)
+	send(6*time.Second, 10, 4)
+	if after := send(11*time.Second, 20, 2); after != 1 {
+		t.Errorf("four failures five seconds ago and one now: %d suspected, want 1", after)
 	}
 }

@@ -126,6 +126,13 @@ func TestShared(t *testing.T) {
 			t.Errorf("%+v, %v left", s, b.Left(second, Key{Tenant: "c", Deployment: "d"}))
 		}
 	})
+	t.Run("S2-26_a_notice_that_is_over", func(t *testing.T) {
+		b := board(t, Config{})
+		b.Learn(0, Key{Tenant: "a", Deployment: "d"}, Notice{})
+		if try := forward(b, 0, "a"); try == nil || try.probes[tenants] == 0 {
+			t.Errorf("%+v, want a probe at once", try)
+		}
+	})
 	t.Run("S2-26_a_notice_while_probing", func(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)

@@ -252,7 +252,7 @@ func TestCrowd(t *testing.T) {
 			Transient: func(err error) bool { return errors.Is(err, errBusy) },
 		})
 		var clients sync.WaitGroup
-		for n := range 400 {
+		for n := range 200 {
 			clients.Go(func() { visit(t, g, rand.New(rand.NewPCG(1, uint64(n)))) })
 		}
 		clients.Wait()
