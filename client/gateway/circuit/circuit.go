@@ -62,6 +62,14 @@ func (c *circuit) openAt(until time.Duration) {
 	c.turn++
 }
 
+// wait keeps it open until then, because an answer to what was sent before said so. That
+// counts more than what a probe finds that is on its way.
+func (c *circuit) wait(until time.Duration) {
+	if until > c.until {
+		c.openAt(until)
+	}
+}
+
 // close closes it.
 func (c *circuit) close(now time.Duration) {
 	c.open = false

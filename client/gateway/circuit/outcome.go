@@ -46,10 +46,7 @@ func (t *Try) end(now time.Duration, i int, o Outcome, hint time.Duration) (n No
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	failed := o == failure(t.call.keys[i])
-	c := b.mu.circuits[t.call.keys[i]]
-	if c == nil && failed {
-		c = b.trackLocked(now, t.call.keys[i])
-	}
+	c := b.concernedLocked(now, t.call.keys[i], failed)
 	if c == nil {
 		return Notice{}, false
 	}
@@ -62,22 +59,30 @@ func (t *Try) end(now time.Duration, i int, o Outcome, hint time.Duration) (n No
 			return b.probedLocked(now, c, o, hint)
 		}
 	}
-	switch {
-	case c.open && failed:
-		// It was sent before; the wait that it was told counts all the same, and more than
-		// what a probe finds that is on its way.
-		if until := now + min(hint, b.config.HintMax); until > c.until {
-			c.openAt(until)
+	if !failed && o != Succeeded {
+		return Notice{}, false
+	}
+	if c.open {
+		if failed {
+			c.wait(now + min(hint, b.config.HintMax))
 		}
-	case !c.open:
-		if current && (failed || o == Succeeded) {
-			c.count(now, b.config.Window, failed)
-		}
-		if failed && (t.often(i) || c.exceeds(b.config.Least, b.config.FractionBP)) {
-			return b.failedLocked(now, c, hint), true
-		}
+		return Notice{}, false
+	}
+	if current {
+		c.count(now, b.config.Window, failed)
+	}
+	if failed && (t.often(i) || c.exceeds(b.config.Least, b.config.FractionBP)) {
+		return b.failedLocked(now, c, hint), true
 	}
 	return Notice{}, false
+}
+
+// concernedLocked is the circuit that hears of an outcome: only what has failed has one.
+func (b *Board) concernedLocked(now time.Duration, key Key, failed bool) *circuit {
+	if failed {
+		return b.trackLocked(now, key)
+	}
+	return b.mu.circuits[key]
 }
 
 // failure is the outcome that speaks against a key.

@@ -107,6 +107,10 @@ func TestShared(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestNotices: what others say, at the moments at which it could do harm.
+func TestNotices(t *testing.T) {
 	t.Run("S2-26_a_notice_shortens_nothing", func(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)
