@@ -339,7 +339,7 @@ func TestPanics(t *testing.T) {
 		},
 		"exits": func(context.Context, *Writer[int]) error { runtime.Goexit(); return nil },
 	} {
-		t.Run("S2-23_"+name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g := group(t, Config{Transient: func(error) bool { return true }})
 				a, b := join(t, g, key(1), work), join(t, g, key(1), work)
