@@ -8,7 +8,7 @@
 //   - Retries is the largest of the markers, never their sum. It is what a retry
 //     budget counts, and what the next attempt is told from.
 //   - Ceiling is what a maximum of retries is compared with. It is the product over the
-//     layers of their tries, minus 1 (S3-46): a layer repeats only after the one inside
+//     layers of their tries, minus 1: a layer repeats only after the one inside
 //     it has used up its own tries, so that an application in its second round, around
 //     an SDK in its second try, is at the fourth call at least. Each layer alone stays
 //     below a maximum of 3 while together they make 64 calls; the product passes it at

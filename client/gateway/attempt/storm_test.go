@@ -185,13 +185,13 @@ func (s *seen) check(t *testing.T, workers int) {
 func TestStorms(t *testing.T) {
 	h := hasher(t)
 	for i, l := range libraries() {
-		t.Run("S1-14_"+l.name, func(t *testing.T) {
+		t.Run(l.name, func(t *testing.T) {
 			s := storm{library: l, workers: 33, attempts: 5000, throttled: 0.94, roundTrip: 109 * time.Millisecond}
 			count := s.run(t, h, uint64(i))
 			count.check(t, s.workers)
 		})
 	}
-	t.Run("S1-14_half_of_it_fails", func(t *testing.T) {
+	t.Run("half_of_it_fails", func(t *testing.T) {
 		s := storm{library: libraries()[0], workers: 33, attempts: 5000, throttled: 0.38, roundTrip: 400 * time.Millisecond}
 		count := s.run(t, h, 99)
 		count.check(t, s.workers)
@@ -206,13 +206,13 @@ func TestStampedStorms(t *testing.T) {
 		name string
 		s    storm
 	}{
-		{"S1-14_stamped_without_delay", storm{
+		{"stamped_without_delay", storm{
 			library{"", 1 << 30, fixed(0), stamped}, 33, 10_000, 0.94, 109 * time.Millisecond,
 		}},
-		{"S1-14_stamped_every_second", storm{
+		{"stamped_every_second", storm{
 			library{"", 1 << 30, fixed(time.Second), stamped}, 200, 20_000, 0.99, 50 * time.Millisecond,
 		}},
-		{"S1-14_stamped_jittered", storm{
+		{"stamped_jittered", storm{
 			library{"", 1 << 30, exponential(1500*time.Millisecond, 1500*time.Millisecond, 0, 1), stamped},
 			40, 10_000, 0.9, 50 * time.Millisecond,
 		}},

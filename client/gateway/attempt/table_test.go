@@ -43,14 +43,14 @@ func TestRules(t *testing.T) {
 		attempt  uint32
 		inferred Source
 	}{
-		{"S1-14_after_a_429", Throttled, time.Second, 1, Inferred},
-		{"S1-14_after_a_5xx", Failed, time.Second, 1, Inferred},
-		{"S1-14_after_a_timeout", TimedOut, time.Second, 1, Inferred},
-		{"S1-14_after_it_went_away", Canceled, time.Second, 1, Inferred},
-		{"S1-14_after_a_success", Succeeded, time.Second, 0, First},
-		{"S1-14_after_a_4xx", Rejected, time.Second, 0, First},
-		{"S1-14_before_the_time_is_over", Throttled, 119 * time.Second, 1, Inferred},
-		{"S1-14_after_the_time_is_over", Throttled, 120 * time.Second, 0, First},
+		{"after_a_429", Throttled, time.Second, 1, Inferred},
+		{"after_a_5xx", Failed, time.Second, 1, Inferred},
+		{"after_a_timeout", TimedOut, time.Second, 1, Inferred},
+		{"after_it_went_away", Canceled, time.Second, 1, Inferred},
+		{"after_a_success", Succeeded, time.Second, 0, First},
+		{"after_a_4xx", Rejected, time.Second, 0, First},
+		{"before_the_time_is_over", Throttled, 119 * time.Second, 1, Inferred},
+		{"after_the_time_is_over", Throttled, 120 * time.Second, 0, First},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			tab := table(t, Config{})
@@ -194,7 +194,7 @@ func TestIDs(t *testing.T) {
 		{"succeeded_under_a_key_with_other_work", "Idempotency-Key", "k", "k", Succeeded, false, 0},
 		{"succeeded_under_a_request_id", "x-request-id", "k", "k", Succeeded, true, 0},
 	} {
-		t.Run("S1-14_"+test.name, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			tab := table(t, Config{})
 			r := work("c", 1)
 			r.IDs = ReadIDs(h, header(test.header, test.first))
@@ -267,11 +267,11 @@ func TestAdvise(t *testing.T) {
 		marker string
 		told   bool
 	}{
-		{"S3-28_a_first_attempt", 0, "c", "0", false},
-		{"S3-28_a_retry", time.Second, "c", "1", true},
-		{"S3-28_again", time.Hour, "c", "2", false},
-		{"S3-28_another_client", time.Hour, "d", "1", true},
-		{"S3-28_an_hour_later", time.Hour + time.Second, "c", "1", true},
+		{"a_first_attempt", 0, "c", "0", false},
+		{"a_retry", time.Second, "c", "1", true},
+		{"again", time.Hour, "c", "2", false},
+		{"another_client", time.Hour, "d", "1", true},
+		{"an_hour_later", time.Hour + time.Second, "c", "1", true},
 	} {
 		t.Run(step.name, func(t *testing.T) {
 			text := tab.Advise(step.at, step.client, r.Read(header("x-stainless-retry-count", step.marker)))

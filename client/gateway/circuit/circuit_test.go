@@ -218,7 +218,7 @@ func TestClasses(t *testing.T) {
 	b := board(t, Config{Actions: map[string]Action{"batch": Defer, "live": Shed}})
 	throttle(b, 0, "a", 3, 0)
 	for class, want := range map[string]Action{"batch": Defer, "live": Shed, "": Shed} {
-		t.Run("S2-15_"+class, func(t *testing.T) {
+		t.Run("class_"+class, func(t *testing.T) {
 			if try, v := b.Call("a", "d", class).Forward(0); try != nil || v.Action != want || v.Left != 31*second {
 				t.Errorf("%+v, want action %d", v, want)
 			}

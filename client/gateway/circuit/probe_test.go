@@ -11,7 +11,7 @@ func opened(t *testing.T) *Board {
 }
 
 func TestHalfOpen(t *testing.T) {
-	t.Run("S2-26_one_probe", func(t *testing.T) {
+	t.Run("one_probe", func(t *testing.T) {
 		b := opened(t)
 		if forward(b, 31*second-1, "a") != nil {
 			t.Error("too soon")
@@ -45,7 +45,7 @@ func TestHalfOpen(t *testing.T) {
 			t.Errorf("%v left, want 41 s", left)
 		}
 	})
-	t.Run("S2-26_a_probe_that_tells_nothing", func(t *testing.T) {
+	t.Run("a_probe_that_tells_nothing", func(t *testing.T) {
 		b := opened(t)
 		forward(b, 31*second, "a").Done(32*second, Other, 0)
 		if forward(b, 32*second, "a") != nil {
@@ -55,7 +55,7 @@ func TestHalfOpen(t *testing.T) {
 			t.Errorf("the next one: %+v", try)
 		}
 	})
-	t.Run("S2-26_a_lost_probe", func(t *testing.T) {
+	t.Run("a_lost_probe", func(t *testing.T) {
 		b := opened(t)
 		lost := forward(b, 31*second, "a")
 		if forward(b, 90*second, "a") != nil {
@@ -84,7 +84,7 @@ func TestHalfOpen(t *testing.T) {
 
 // TestLateAnswers: what was sent before a circuit opened.
 func TestLateAnswers(t *testing.T) {
-	t.Run("S2-26_what_was_sent_before", func(t *testing.T) {
+	t.Run("what_was_sent_before", func(t *testing.T) {
 		b := board(t, Config{})
 		early := forward(b, 0, "a")
 		late := forward(b, 0, "a")

@@ -79,7 +79,7 @@ func boards(t testing.TB, h *hub, c Config) (all []*Board) {
 
 // TestShared: what one gateway was told all know, and one of them probes.
 func TestShared(t *testing.T) {
-	t.Run("S2-26_one_probe_of_all_gateways", func(t *testing.T) {
+	t.Run("one_probe_of_all_gateways", func(t *testing.T) {
 		h := newHub(40)
 		all := boards(t, h, Config{})
 		throttle(all[7], 0, "a", 3, 60*second)
@@ -111,7 +111,7 @@ func TestShared(t *testing.T) {
 
 // TestNotices: what others say, at the moments at which it could do harm.
 func TestNotices(t *testing.T) {
-	t.Run("S2-26_a_notice_shortens_nothing", func(t *testing.T) {
+	t.Run("a_notice_shortens_nothing", func(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)
 		b.Learn(second, Key{Tenant: "a", Deployment: "d"}, Notice{Wait: second})
@@ -130,14 +130,14 @@ func TestNotices(t *testing.T) {
 			t.Errorf("%+v, %v left", s, b.Left(second, Key{Tenant: "c", Deployment: "d"}))
 		}
 	})
-	t.Run("S2-26_a_notice_that_is_over", func(t *testing.T) {
+	t.Run("a_notice_that_is_over", func(t *testing.T) {
 		b := board(t, Config{})
 		b.Learn(0, Key{Tenant: "a", Deployment: "d"}, Notice{})
 		if try := forward(b, 0, "a"); try == nil || try.probes[tenants] == 0 {
 			t.Errorf("%+v, want a probe at once", try)
 		}
 	})
-	t.Run("S2-26_a_notice_while_probing", func(t *testing.T) {
+	t.Run("a_notice_while_probing", func(t *testing.T) {
 		b := board(t, Config{})
 		throttle(b, 0, "a", 3, 0)
 		probe := forward(b, 31*second, "a")
@@ -161,7 +161,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("a notice that is over: %+v", try)
 		}
 	})
-	t.Run("S2-26_answers_that_come_late", func(t *testing.T) {
+	t.Run("answers_that_come_late", func(t *testing.T) {
 		h := newHub(2)
 		all := boards(t, h, Config{})
 		var told []Notice
@@ -206,7 +206,7 @@ type sent struct {
 // TestProperties: never more than one probe of a key at a time over all gateways, nothing
 // but probes before it closes, and nothing at all before its time.
 func TestProperties(t *testing.T) {
-	t.Run("S2-26", rapid.MakeCheck(func(t *rapid.T) {
+	t.Run("any_course", rapid.MakeCheck(func(t *rapid.T) {
 		h := newHub(3)
 		w := &world{closedUntil: make(map[Key]time.Duration), open: make(map[Key]bool)}
 		h.told = func(now time.Duration, key Key, n Notice) {

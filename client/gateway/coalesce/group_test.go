@@ -114,7 +114,7 @@ func TestEqual(t *testing.T) {
 			}
 		})
 	})
-	t.Run("S2-12_S2-30_an_event_that_comes_twice", func(t *testing.T) {
+	t.Run("S2-12_an_event_that_comes_twice", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := group(t, Config{})
 			var clients sync.WaitGroup

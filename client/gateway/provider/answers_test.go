@@ -116,7 +116,7 @@ var openAIAnswers = []answered{
 	},
 	{"a_bare_429", NameOpenAI, 429, nil, "", Transient, "", "", "", 0, true},
 	{"retries_unwanted", NameOpenAI, 429, header("X-Should-Retry", "false"), "", Transient, "", "", "", 0, false},
-	{"another_error", NameOpenAI, 500, nil, oa("server_error", "x", "Oops."), Other, "", "", "x", 0, false},
+	{"S2-21_another_error", NameOpenAI, 500, nil, oa("server_error", "x", "Oops."), Other, "", "", "x", 0, false},
 	{
 		"another_error_to_be_retried", NameOpenAI, 500, header("X-Should-Retry", "true"), "", Other, "", "", "", 0, true,
 	},

@@ -53,7 +53,7 @@ func TestStatuses(t *testing.T) {
 func TestARetryBudget(t *testing.T) {
 	t.Parallel()
 	budget := openAI(Refusal{Reason: RetryBudget})
-	t.Run("S1-23_is_429", func(t *testing.T) {
+	t.Run("is_429", func(t *testing.T) {
 		if budget.Status != http.StatusTooManyRequests {
 			t.Errorf("got %d, want 429", budget.Status)
 		}
@@ -111,7 +111,7 @@ func TestASpendCap(t *testing.T) {
 
 func TestAnIdentityIsMandatory(t *testing.T) {
 	t.Parallel()
-	t.Run("S1-44_401_with_a_problem", func(t *testing.T) {
+	t.Run("401_with_a_problem", func(t *testing.T) {
 		w := httptest.NewRecorder()
 		r := Refusal{Reason: Unidentified, Detail: "The header x-client-id is missing."}
 		a := r.HTTP(Asker{}, half)
