@@ -199,7 +199,7 @@ var anthropicAnswers = []answered{
 		Overload, Everybody, "", "overloaded_error", 0, true,
 	},
 	{
-		"a_rate_within_a_stream_after_a_ping", NameAnthropic, 200, nil,
+		"a_rate_within_a_stream_after_a_ping", NameAnthropic, 200, header("Content-Type", "text/event-stream"),
 		": hello\r\n\r\nevent: ping\r\ndata: {\"type\":\"ping\"}\r\n\r\nevent: error\r\ndata: " +
 			an("rate_limit_error", "Please retry after 7 seconds.") + "\r\n\r\n",
 		Transient, "", "", "rate_limit_error", 7 * time.Second, true,

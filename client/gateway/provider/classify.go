@@ -14,10 +14,11 @@ import (
 type Answer struct {
 	Status int
 	Header http.Header
-	// Body is its beginning; no more than BodyMax of it is looked at. Of a stream with
-	// status 200 it is the beginning up to the end of the first event (FirstEvent), or
-	// any later event by itself.
-	Body []byte
+	// Body is its beginning; no more than BodyMax of it is looked at. Of a stream of
+	// events with a status of success it is the data of one event, the first or any later
+	// one, and Event is its type (package stream).
+	Body  []byte
+	Event string
 	// Wall is the time of day at which it came.
 	Wall time.Time
 	// Configured are the limits that it was sent under, a minute, by dimension. Empty
@@ -73,12 +74,16 @@ func (a *Answer) words() (said words, status int, failed bool) {
 	case a.Status >= 400:
 		return read(a.Body), a.Status, true
 	case a.Status >= 200 && a.Status < 300 && a.isStream():
-		event, _ := FirstEvent(a.Body)
-		said, failed = event.failure()
-		return said, said.status, failed
+		said = read(a.Body)
+		return said, said.status, said.failed || a.Event == "error" && len(a.Body) > 0
 	default:
 		return words{}, a.Status, false
 	}
+}
+
+// isStream says whether an answer is a stream of events.
+func (a *Answer) isStream() bool {
+	return strings.HasPrefix(strings.ToLower(first(a.Header, "Content-Type")), "text/event-stream")
 }
 
 func shouldRetry(header http.Header) Retry {

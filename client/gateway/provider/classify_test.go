@@ -1,6 +1,9 @@
 package provider
 
 import (
+	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -8,9 +11,24 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorlease/quorlease/client/feedback"
+	"github.com/quorlease/quorlease/client/gateway/stream"
 )
 
 var wall = time.Date(2026, 8, 20, 12, 0, 0, 0, time.UTC)
+
+// answerOf is an answer as it comes: of a stream its first event.
+func answerOf(t *testing.T, status int, h http.Header, body string) Answer {
+	t.Helper()
+	a := Answer{Status: status, Header: h, Body: []byte(body), Wall: wall}
+	if a.isStream() {
+		f, err := stream.NewReader(strings.NewReader(body), stream.Options{}).First()
+		if err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		a.Body, a.Event = f.Data, f.Event
+	}
+	return a
+}
 
 func testAnswers(t *testing.T, list []answered) {
 	t.Helper()
@@ -21,10 +39,9 @@ func testAnswers(t *testing.T, list []answered) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			v := table.Classify(Answer{
-				Status: c.status, Header: c.header, Body: []byte(c.body), Wall: wall,
-				Configured: map[string]int64{Tokens: 100000},
-			})
+			a := answerOf(t, c.status, c.header, c.body)
+			a.Configured = map[string]int64{Tokens: 100000}
+			v := table.Classify(a)
 			got := answered{
 				c.name, c.table, c.status, c.header, c.body,
 				v.Class, v.Scope, v.Dimension, v.Reason, v.Wait.For, v.MayRetry(),

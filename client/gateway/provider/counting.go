@@ -114,7 +114,7 @@ func (c *Counting) Charge(w Work) map[string]int64 {
 	if output == 0 && c.MaxAssumed {
 		output = max(0, w.ModelMax)
 	}
-	output = times(output, max(1, w.BestOf)*Whole)
+	output = times(output, min(max(1, w.BestOf), countMax/Whole)*Whole)
 	prompt := max(0, w.Prompt)
 	cached := min(max(0, w.CacheRead), prompt)
 	amounts := make(map[string]int64, len(c.Counts))
@@ -141,10 +141,10 @@ func (c *Counting) Charge(w Work) map[string]int64 {
 
 // Usage is what a request has used, in tokens. Providers differ in what they call
 // input: OpenAI's prompt_tokens include what a cache had, Anthropic's input_tokens
-// do not.
+// do not. Package spent reads it from answers.
 type Usage struct {
-	// Input is what no cache had, CacheRead and CacheWrite the rest of the input.
-	Input, CacheRead, CacheWrite int64
+	// Fresh is what of the input no cache had to do with, CacheRead and CacheWrite the rest.
+	Fresh, CacheRead, CacheWrite int64
 	Output                       int64
 	// Refused: the provider has not worked on it.
 	Refused bool
@@ -171,7 +171,7 @@ func (c *Counting) Settle(u Usage) map[string]int64 {
 }
 
 func (n *Count) used(u Usage) int64 {
-	input := sum(sum(max(0, u.Input), times(max(0, u.CacheRead), n.CacheReadPPM)),
+	input := sum(sum(max(0, u.Fresh), times(max(0, u.CacheRead), n.CacheReadPPM)),
 		times(max(0, u.CacheWrite), n.CacheWritePPM))
 	output := times(max(0, u.Output), n.OutputPPM)
 	switch n.Estimate {

@@ -132,7 +132,7 @@ func TestCharges(t *testing.T) {
 }
 
 func TestSettlements(t *testing.T) {
-	usage := Usage{Input: 100, CacheRead: 2000, CacheWrite: 400, Output: 250}
+	usage := Usage{Fresh: 100, CacheRead: 2000, CacheWrite: 400, Output: 250}
 	for _, c := range []struct {
 		name  string
 		table *Table
@@ -150,7 +150,7 @@ func TestSettlements(t *testing.T) {
 			map[string]int64{Requests: 0, InputTokens: 0, OutputTokens: 0},
 		},
 		{"compatible", &compatible, usage, map[string]int64{Tokens: 2750}},
-		{"nothing", &compatible, Usage{Input: -1, Output: -1}, map[string]int64{Tokens: 0}},
+		{"nothing", &compatible, Usage{Fresh: -1, Output: -1}, map[string]int64{Tokens: 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, c.table.Counting.Settle(c.usage)); diff != "" {
@@ -191,6 +191,14 @@ func TestAmountsAreAmounts(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestManyCandidatesAreNotFew(t *testing.T) {
+	t.Parallel()
+	w := Work{Prompt: 1, Max: 1 << 20, BestOf: 1 << 58}
+	if got := openAI.Counting.Charge(w)[Tokens]; got != countMax {
+		t.Errorf("%d tokens for %+v, want %d", got, w, int64(countMax))
+	}
 }
 
 func TestRoutes(t *testing.T) {

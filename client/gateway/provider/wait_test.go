@@ -184,24 +184,3 @@ func TestWhatMayBeAboutSecondsIsWithoutConfiguration(t *testing.T) {
 		t.Errorf("got %+v, want one limit that says nothing about the minute", got)
 	}
 }
-
-func TestFirstEvents(t *testing.T) {
-	for text, want := range map[string]struct {
-		event Event
-		whole bool
-	}{
-		"data: a\n\ndata: b\n\n":                 {Event{"", []byte("a")}, true},
-		"\ufeffevent: x\rdata:a\rdata: b\r\rz":   {Event{"x", []byte("a\nb")}, true},
-		"event: ping\ndata: {}\n\n: hi\n\n":      {Event{}, false},
-		"event: error\ndata: {\"a":               {Event{"error", []byte(`{"a`)}, false},
-		"event: x\n\ndata\n\n":                   {Event{"", []byte{}}, true},
-		"id: 1\nretry: 5\ndata: a\r\n\r\nmore":   {Event{"", []byte("a")}, true},
-		"":                                       {Event{}, false},
-		"event: message_start\ndata: {}\n\nrest": {Event{"message_start", []byte("{}")}, true},
-	} {
-		got, whole := FirstEvent([]byte(text))
-		if diff := cmp.Diff(want.event, got); diff != "" || whole != want.whole {
-			t.Errorf("%q: whole %t, want %t (-want +got):\n%s", text, whole, want.whole, diff)
-		}
-	}
-}

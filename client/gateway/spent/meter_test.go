@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/quorlease/quorlease/client/gateway/estimate"
+	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/spent"
 	"github.com/quorlease/quorlease/client/gateway/stream"
 )
@@ -27,11 +28,11 @@ func sentenceTokens() int64 {
 }
 
 func complete(input, output, read, creation int64) spent.Usage {
-	return spent.Usage{Input: input, Output: output, CacheRead: read, CacheCreation: creation, State: spent.Complete}
+	return spent.Usage{Input: input, Output: output, CacheRead: read, CacheWrite: creation, State: spent.Complete}
 }
 
 func partial(input, output, read, creation int64) spent.Usage {
-	return spent.Usage{Input: input, Output: output, CacheRead: read, CacheCreation: creation, State: spent.Partial}
+	return spent.Usage{Input: input, Output: output, CacheRead: read, CacheWrite: creation, State: spent.Partial}
 }
 
 var bodies = []struct {
@@ -322,16 +323,17 @@ func TestCutIsBounded(t *testing.T) {
 		}
 		got := m.Cut()
 		most := max(row.end.Output, row.cut.Output, sentenceTokens())
-		if got.State == spent.None || got.Input < 1 || got.Output > most || got.CacheRead+got.CacheCreation > got.Input {
+		if got.State == spent.None || got.Input < 1 || got.Output > most || got.CacheRead+got.CacheWrite > got.Input {
 			t.Fatalf("%s cut at %d: %+v", row.name, at, got)
 		}
 	})
 }
 
-func TestUncached(t *testing.T) {
+func TestCounted(t *testing.T) {
 	t.Parallel()
-	if got := complete(100, 0, 30, 20).Uncached(); got != 70 {
-		t.Errorf("%d, want 70", got)
+	want := provider.Usage{Fresh: 50, CacheRead: 30, CacheWrite: 20, Output: 7}
+	if got := complete(100, 7, 30, 20).Counted(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
 	}
 	for state, want := range map[spent.State]string{
 		spent.None: "none", spent.Partial: "partial", spent.Complete: "complete",
@@ -367,8 +369,8 @@ func FuzzMeter(f *testing.F) {
 			}
 			got[i] = m.End()
 			u := m.Cut()
-			if u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheCreation < 0 ||
-				u.CacheRead+u.CacheCreation > u.Input || u.State == spent.None {
+			if u.Input < 0 || u.Output < 0 || u.CacheRead < 0 || u.CacheWrite < 0 ||
+				u.CacheRead+u.CacheWrite > u.Input || u.State == spent.None {
 				t.Fatalf("%q: %+v", answer, u)
 			}
 		}

@@ -1,5 +1,7 @@
 package spent
 
+import "github.com/quorlease/quorlease/client/gateway/provider"
+
 // State is how much an answer has said of its usage.
 type State uint8
 
@@ -31,28 +33,32 @@ type Usage struct {
 	Input int64
 	// Output is what was generated, also what the client does not see.
 	Output int64
-	// CacheRead and CacheCreation are those parts of Input that came out of a cache and went
+	// CacheRead and CacheWrite are those parts of Input that came out of a cache and went
 	// into one.
-	CacheRead, CacheCreation int64
-	State                    State
+	CacheRead, CacheWrite int64
+	State                 State
 }
 
-// Uncached is the prompt without what came out of a cache, which some providers do not
-// count against their limits.
-func (u Usage) Uncached() int64 { return max(0, u.Input-u.CacheRead) }
+// Counted is what a provider's limits are settled with (provider.Counting): the parts of
+// the prompt apart, since some do not count what came out of a cache.
+func (u Usage) Counted() provider.Usage {
+	return provider.Usage{
+		Fresh: u.Input - u.CacheRead - u.CacheWrite, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output,
+	}
+}
 
 // number is one that is read from a usage object.
 type number uint8
 
 const (
-	prompt        number = iota // OpenAI, Gemini: everything
-	input                       // Anthropic: what no cache had to do with. Responses: everything
-	output                      // what was generated
-	thoughts                    // Gemini: more output, beside the other
-	cached                      // what of prompt or input came out of a cache
-	cacheRead                   // Anthropic: beside input
-	cacheCreation               // Anthropic: beside input
-	total                       // input and output
+	prompt     number = iota // OpenAI, Gemini: everything
+	input                    // Anthropic: what no cache had to do with. Responses: everything
+	output                   // what was generated
+	thoughts                 // Gemini: more output, beside the other
+	cached                   // what of prompt or input came out of a cache
+	cacheRead                // Anthropic: beside input
+	cacheWrite               // Anthropic: beside input
+	total                    // input and output
 	numbersLen
 )
 
@@ -80,20 +86,20 @@ func (n *numbers) merge(later *numbers) {
 func (n *numbers) usage() Usage {
 	u := Usage{
 		Output:    n.of[output] + n.of[thoughts],
-		CacheRead: max(n.of[cached], n.of[cacheRead]), CacheCreation: n.of[cacheCreation],
+		CacheRead: max(n.of[cached], n.of[cacheRead]), CacheWrite: n.of[cacheWrite],
 	}
 	switch {
 	case n.of[prompt] > 0:
 		u.Input = n.of[prompt]
 	case n.of[input] > 0 && n.within:
 		u.Input = n.of[input]
-	case n.of[input] > 0 || u.CacheRead > 0 || u.CacheCreation > 0:
-		u.Input = n.of[input] + u.CacheRead + u.CacheCreation
+	case n.of[input] > 0 || u.CacheRead > 0 || u.CacheWrite > 0:
+		u.Input = n.of[input] + u.CacheRead + u.CacheWrite
 	default:
 		// Whoever only says the sum has generated nothing: embeddings, rankings.
 		u.Input = max(0, n.of[total]-u.Output)
 	}
 	u.CacheRead = min(u.CacheRead, u.Input)
-	u.CacheCreation = min(u.CacheCreation, u.Input-u.CacheRead)
+	u.CacheWrite = min(u.CacheWrite, u.Input-u.CacheRead)
 	return u
 }

@@ -33,7 +33,7 @@ var words = map[string]scan.Word{
 	"candidatesTokenCount": word(output), "thoughtsTokenCount": word(thoughts),
 	"cached_tokens": word(cached), "cachedContentTokenCount": word(cached), "prompt_cache_hit_tokens": word(cached),
 	"cache_read_input_tokens": word(cacheRead), "cacheReadInputTokens": word(cacheRead),
-	"cache_creation_input_tokens": word(cacheCreation), "cacheWriteInputTokens": word(cacheCreation),
+	"cache_creation_input_tokens": word(cacheWrite), "cacheWriteInputTokens": word(cacheWrite),
 	"total_tokens": word(total), "totalTokens": word(total), "totalTokenCount": word(total),
 
 	"usage": wUsage, "usageMetadata": wUsage, "message": wHolder, "response": wHolder,

@@ -3,7 +3,7 @@
 //
 // A Reader cuts a stream into frames, wherever reads happen to end, and looks at the
 // first event before anything was passed on: providers answer 200 and then say that they
-// are overloaded. A Relay writes frames to a client, flushes when the next one has not come
+// are overloaded. What an event means is for package provider to say. A Relay writes frames to a client, flushes when the next one has not come
 // yet, and says who ended it. AskUsage makes a provider report what a stream used where its
 // client had not asked for that, and a Relay takes out of the stream again what the client does
 // not expect.

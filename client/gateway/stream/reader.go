@@ -18,7 +18,11 @@ type Options struct {
 	HoldMax int
 }
 
-const readMin = 4 << 10
+const (
+	readMin = 4 << 10
+	// emptyMax is how many reads in a row may give neither bytes nor an error.
+	emptyMax = 100
+)
 
 // Reader reads a stream frame by frame. It is made by NewReader.
 type Reader struct {
@@ -131,37 +135,39 @@ func (r *Reader) fill() {
 		copy(longer, r.buf[:r.end])
 		r.buf = longer
 	}
-	n, err := r.src.Read(r.buf[r.end:])
-	r.end += n
-	r.err = err
+	n := 0
+	for range emptyMax {
+		if n, r.err = r.src.Read(r.buf[r.end:]); n > 0 || r.err != nil {
+			r.end += n
+			return
+		}
+	}
+	r.err = io.ErrNoProgress
 }
 
 // First looks at the first event without passing it by: Next returns it, and everything
-// before it, again. failure is what it says where it says that the request has failed,
+// before it, again. Comments and pings are none. It may say that the request has failed
 // although the answer's status was 200; nothing was passed on then, and the request can be
-// tried again. It is nil where the stream begins as it should, and where HoldMax
-// bytes have come of which none was an event. err is that of the source where it ended
-// before, io.EOF for a stream with no event in it.
+// tried again. The frame has no Data where HoldMax bytes have come of which none was an
+// event, or where the first one is not whole. err is that of the source where it
+// ended before, io.EOF for a stream with no event in it.
 //
 // It has to be called before Next.
-func (r *Reader) First() (failure *Failure, err error) {
+func (r *Reader) First() (Frame, error) {
 	bytesHeld := 0
 	for bytesHeld < r.options.HoldMax {
 		f, err := r.next()
 		if err != nil {
-			return nil, err
+			return Frame{}, err
 		}
 		f = f.clone()
 		r.held = append(r.held, f)
-		if !f.Whole {
-			return nil, nil
-		}
-		if f.Data != nil && f.Event != "ping" {
-			return FailureOf(f), nil
+		if !f.Whole || f.Data != nil && f.Event != "ping" {
+			return f, nil
 		}
 		bytesHeld += len(f.Raw)
 	}
-	return nil, nil
+	return Frame{}, nil
 }
 
 func (f *Frame) clone() Frame {

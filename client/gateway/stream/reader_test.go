@@ -202,53 +202,39 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-const overloaded = "event: error\ndata: {\"type\":\"error\",\"error\":{\"details\":null,\"type\":" +
-	"\"overloaded_error\",\"message\":\"Overloaded\"}}\n\n"
+const (
+	overloadedData = `{"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"}}`
+	overloaded     = "event: error\ndata: " + overloadedData + "\n\n"
+)
 
 func TestFirst(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, stream string
-		want         *stream.Failure
+		event, data  string
 		err          error
 	}{
-		{"overloaded", overloaded, &stream.Failure{Type: "overloaded_error", Message: "Overloaded"}, nil},
+		{"overloaded", overloaded, "error", overloadedData, nil},
 		{
 			"after_comments_and_pings", ": hello\n\nevent: ping\ndata: {\"type\": \"ping\"}\n\n" + overloaded,
-			&stream.Failure{Type: "overloaded_error", Message: "Overloaded"}, nil,
+			"error", overloadedData, nil,
 		},
-		{
-			"limited", "event: error\ndata: {\"error\":{\"type\":\"rate_limit_error\",\"message\":\"later\"}}\n\n",
-			&stream.Failure{Type: "rate_limit_error", Message: "later"}, nil,
-		},
-		{
-			"chat", "data: {\"error\":{\"message\":\"busy\",\"type\":\"requests\",\"code\":\"rate_limit_exceeded\"}}\n\n",
-			&stream.Failure{Type: "requests", Code: "rate_limit_exceeded", Message: "busy"}, nil,
-		},
-		{
-			"a_code_of_digits", "data: {\"error\":{\"code\":429,\"message\":\"busy\"},\"choices\":[]}\n\n",
-			&stream.Failure{Code: "429", Message: "busy"}, nil,
-		},
-		{"a_sentence", "data: {\"error\":\"busy\"}\n\n", &stream.Failure{Message: "busy"}, nil},
-		{
-			"responses", "event: error\ndata: {\"type\":\"error\",\"code\":\"rate_limit_exceeded\",\"message\":\"busy\"}\n\n",
-			&stream.Failure{Type: "error", Code: "rate_limit_exceeded", Message: "busy"}, nil,
-		},
-		{"no_json", "event: error\ndata: busy\n\n", &stream.Failure{Type: "error", Message: "busy"}, nil},
-		{"begins", "event: message_start\ndata: {\"type\":\"message_start\"}\n\n" + overloaded, nil, nil},
-		{"no_error", "data: {\"choices\":[{\"delta\":{\"content\":\"\\\"error\\\"\"}}],\"error\":null}\n\n", nil, nil},
-		{"done", "data: [DONE]\n\n", nil, nil},
-		{"only_comments", ": hello\n\n", nil, io.EOF},
-		{"cut", "event: error\ndata: {\"type\":\"err", nil, nil},
-		{"nothing", "", nil, io.EOF},
-		{"comments_for_long", strings.Repeat(": waiting\n\n", 1000) + overloaded, nil, nil},
+		{"without_a_type", "data: {\"error\":\"busy\"}\n\n" + overloaded, "", `{"error":"busy"}`, nil},
+		{"lines", "\ufeffevent: x\rdata:a\rdata: b\r\rz", "x", "a\nb", nil},
+		{"begins", "event: message_start\ndata: {}\n\n" + overloaded, "message_start", "{}", nil},
+		{"nothing_in_it", "data\n\n" + overloaded, "", "", nil},
+		{"no_event", "event: x\n\ndata: [DONE]\n\n", "", "[DONE]", nil},
+		{"only_comments", ": hello\n\n", "", "", io.EOF},
+		{"cut", "event: error\ndata: {\"type\":\"err", "", "", nil},
+		{"nothing", "", "", "", io.EOF},
+		{"comments_for_long", strings.Repeat(": waiting\n\n", 1000) + overloaded, "", "", nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			src := &pieces{rest: strings.SplitAfter(row.stream, "\n")}
 			r := stream.NewReader(src, stream.Options{})
 			got, err := r.First()
-			if diff := cmp.Diff(row.want, got); diff != "" || !errors.Is(err, row.err) {
-				t.Errorf("%v, want %v (-want +got):\n%s", err, row.err, diff)
+			if got.Event != row.event || string(got.Data) != row.data || !errors.Is(err, row.err) {
+				t.Errorf("%q %q, %v; want %q %q, %v", got.Event, got.Data, err, row.event, row.data, row.err)
 			}
 			want, _ := drain(t, stream.NewReader(strings.NewReader(row.stream), stream.Options{}))
 			events, raw := drain(t, r)
@@ -270,5 +256,17 @@ func TestFirstReadsNoFurther(t *testing.T) {
 	r = stream.NewReader(&pieces{rest: []string{": a\n\n"}, end: broken}, stream.Options{})
 	if _, err := r.First(); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
+	}
+}
+
+// nothingEver is a source that breaks the contract of io.Reader.
+type nothingEver struct{}
+
+func (nothingEver) Read([]byte) (int, error) { return 0, nil }
+
+func TestASourceThatGivesNothing(t *testing.T) {
+	t.Parallel()
+	if f, err := stream.NewReader(nothingEver{}, stream.Options{}).Next(); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("%+v, %v; want io.ErrNoProgress", f, err)
 	}
 }
