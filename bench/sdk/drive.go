@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"time"
 )
@@ -103,8 +102,7 @@ func (i *Installed) Drive(ctx context.Context, name Name, pace Pace, calls ...Ca
 	if pace.Most == 0 {
 		pace.Most = 250 * time.Millisecond
 	}
-	node := exec.CommandContext(ctx, "node", "--import", "./pace.mjs", "drive.mjs")
-	node.Dir = i.dir
+	node := program(ctx, i.dir, "node", "--import", "./pace.mjs", "drive.mjs")
 	node.Env = append(
 		os.Environ(), "QUORLEASE_PACE="+strconv.Itoa(max(1, pace.Times)),
 		"QUORLEASE_PACE_MOST="+strconv.FormatInt(pace.Most.Milliseconds(), 10),
@@ -113,7 +111,7 @@ func (i *Installed) Drive(ctx context.Context, name Name, pace Pace, calls ...Ca
 	var said, complained bytes.Buffer
 	node.Stdout, node.Stderr = &said, &complained
 	if err := node.Run(); err != nil {
-		return nil, fmt.Errorf("drive %s: %w", name, errors.Join(err, errors.New(complained.String())))
+		return nil, fmt.Errorf("drive %s: %w", name, errors.Join(err, context.Cause(ctx), errors.New(complained.String())))
 	}
 	results, err := read(&said)
 	if err == nil && len(results) != want {

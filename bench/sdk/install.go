@@ -10,6 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
+	"time"
 )
 
 //go:embed package.json package-lock.json pace.mjs drive.mjs
@@ -112,10 +114,18 @@ func fill(ctx context.Context, dir string) error {
 	if err := os.CopyFS(dir, files); err != nil {
 		return fmt.Errorf("write what to install: %w", err)
 	}
-	npm := exec.CommandContext(ctx, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
-	npm.Dir = dir
+	npm := program(ctx, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
 	if output, err := npm.CombinedOutput(); err != nil {
-		return fmt.Errorf("npm ci: %w", errors.Join(err, errors.New(string(output))))
+		return fmt.Errorf("npm ci: %w", errors.Join(err, context.Cause(ctx), errors.New(string(output))))
 	}
 	return nil
+}
+
+// program is one that leaves nobody behind: when ctx ends it is killed with all that it
+// has started, and whoever holds its output open is not waited for.
+func program(ctx context.Context, dir, name string, arguments ...string) *exec.Cmd {
+	c := exec.CommandContext(ctx, name, arguments...)
+	c.Dir, c.SysProcAttr, c.WaitDelay = dir, ownGroup(), time.Second
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	return c
 }

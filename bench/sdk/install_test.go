@@ -1,11 +1,13 @@
 package sdk_test
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/quorlease/quorlease/bench/sdk"
 )
@@ -40,6 +42,57 @@ func TestInstallLeavesNothingBehindWhereItFails(t *testing.T) {
 	file := filepath.Join(bin, "node")
 	if _, err := sdk.Install(t.Context(), file); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v, want that %s is no folder", err, file)
+	}
+}
+
+// npm that hangs, and a child of it that does: both are gone when the time is over.
+func TestNobodyIsLeftBehind(t *testing.T) {
+	bin := t.TempDir()
+	children := filepath.Join(bin, "children")
+	hang := "sleep 600 & echo $! $$ >" + children + ".new; mv " + children + ".new " + children + "; wait"
+	for program, script := range map[string]string{"node": "exit 0", "npm": hang} {
+		if err := os.WriteFile(filepath.Join(bin, program), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":/bin:/usr/bin")
+	late := errors.New("it is late")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() {
+		_, err := sdk.Install(ctx, filepath.Join(bin, "cache"))
+		ended <- err
+	}()
+	until(t, func() bool { _, err := os.Stat(children); return err == nil })
+	cancel(late)
+	if err := <-ended; !errors.Is(err, late) {
+		t.Errorf("%v, want %v", err, late)
+	}
+	said, err := os.ReadFile(children)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range strings.Fields(string(said)) {
+		until(t, func() bool { return !runs(pid) })
+	}
+}
+
+// runs says whether a process is there that is not dead.
+func runs(pid string) bool {
+	status, err := os.ReadFile("/proc/" + pid + "/stat")
+	_, rest, _ := strings.Cut(string(status), ") ")
+	return err == nil && !strings.HasPrefix(rest, "Z")
+}
+
+// until waits for a condition.
+func until(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come true in a minute")
+		}
+		<-time.After(10 * time.Millisecond)
 	}
 }
 

@@ -208,12 +208,8 @@ func TestAHintThatIsWaitedOutIsEnough(t *testing.T) {
 		}
 		defer l.Close()
 		pace := sdk.Pace{Times: 60, Most: 2 * time.Second}
-		results, err := installed(t).Drive(t.Context(), b.SDK, pace, sdk.Call{Name: "a", URL: l.URL, Times: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
 		waits := 0
-		for _, result := range results {
+		for _, result := range paced(t, b.SDK, pace, sdk.Call{Name: "a", URL: l.URL, Times: 8}) {
 			waits += len(result.Waits)
 			if !result.OK {
 				t.Errorf("%+v", result)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/quorlease/quorlease/client/gateway/refuse"
 )
 
 // Refusal is one answer that is no success.
@@ -19,22 +21,34 @@ type Refusal struct {
 	Date time.Duration
 }
 
-// Gateway are the refusals that a gateway sends, as a client sees them.
+// Gateway are the refusals that a gateway sends (client/gateway/refuse), as a client sees
+// them.
 func Gateway() []Refusal {
-	const never, budget = "x-should-retry", "x-retry-budget-exceeded"
 	return []Refusal{
-		{"budget", 429, map[string]string{
-			"Retry-After": "60", "retry-after-ms": "60000", never: "false", budget: "true",
-		}, 0},
-		{"spend_cap", 429, map[string]string{never: "false"}, 0},
-		{"own_limit", 429, map[string]string{"Retry-After": "59"}, 0},
-		{"own_limit_in_ms", 429, map[string]string{"Retry-After": "2", "retry-after-ms": "1250.5"}, 0},
-		{"circuit", 503, map[string]string{"Retry-After": "30"}, 0},
-		{"capacity", 503, nil, 0},
-		{"not_known", 401, nil, 0},
-		{"forbidden", 403, nil, 0},
-		{"too_large", 413, nil, 0},
+		told("budget", refuse.RetryBudget, 0),
+		told("spend_cap", refuse.SpendCap, 0),
+		told("own_limit", refuse.Rate, time.Hour),
+		told("own_limit_in_ms", refuse.Rate, 1250*time.Millisecond),
+		told("circuit", refuse.CircuitOpen, 30*time.Second),
+		told("capacity", refuse.Capacity, 0),
+		told("not_known", refuse.Unidentified, 0),
+		told("forbidden", refuse.Forbidden, 0),
+		told("too_large", refuse.TooLarge, 0),
+		told("quota", refuse.Quota, 2*time.Hour),
 	}
+}
+
+// told is what a gateway tells, with the longest of its random waits.
+func told(name string, reason refuse.Reason, wait time.Duration) Refusal {
+	r := refuse.Refusal{Reason: reason, Wait: wait}
+	answer := r.HTTP(refuse.Asker{}, func(n int64) int64 { return n - 1 })
+	header := make(map[string]string)
+	for _, field := range []string{"Retry-After", "retry-after-ms", "x-should-retry", "x-retry-budget-exceeded"} {
+		if value := answer.Header.Get(field); value != "" {
+			header[field] = value
+		}
+	}
+	return Refusal{Name: name, Status: answer.Status, Header: header}
 }
 
 // Edges are refusals that a gateway had better not send, or that providers do.
@@ -47,6 +61,7 @@ func Edges() []Refusal {
 		{"121_seconds", 429, after("121"), 0},
 		{"an_hour", 429, after("3600"), 0},
 		{"half_a_second", 429, after("0.5"), 0},
+		{"half_a_millisecond", 429, map[string]string{"Retry-After": "2", "retry-after-ms": "1250.5"}, 0},
 		{"no_time", 429, after("0"), 0},
 		{"no_time_in_ms", 429, map[string]string{"Retry-After": "2", "retry-after-ms": "0"}, 0},
 		{"less_than_none", 429, after("-5"), 0},

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // once installs for all tests of this package.
 var once = sync.OnceValues(func() (*sdk.Installed, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	// A cold cache on a slow machine takes half a minute.
+	ctx, cancel := context.WithTimeoutCause(context.Background(), 4*time.Minute, errors.New("it took 4 minutes"))
 	defer cancel()
 	return sdk.Install(ctx, "../../.tools")
 })
@@ -40,7 +41,17 @@ func installed(t *testing.T) *sdk.Installed {
 // drive makes the calls, with waits a thousand times as short.
 func drive(t *testing.T, name sdk.Name, calls ...sdk.Call) []sdk.Result {
 	t.Helper()
-	results, err := installed(t).Drive(t.Context(), name, sdk.Pace{Times: 1000, Most: 20 * time.Millisecond}, calls...)
+	return paced(t, name, sdk.Pace{Times: 1000, Most: 20 * time.Millisecond}, calls...)
+}
+
+// paced makes the calls. A process that hangs is killed, and its test fails, long before
+// all tests of the package have to be over.
+func paced(t *testing.T, name sdk.Name, pace sdk.Pace, calls ...sdk.Call) []sdk.Result {
+	t.Helper()
+	i := installed(t)
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, errors.New("it took 2 minutes"))
+	defer cancel()
+	results, err := i.Drive(ctx, name, pace, calls...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,12 @@ const (
 type Call struct {
 	// Arrived and Ended are in the scenario's time.
 	Arrived, Ended time.Duration
-	// Client, Attempt and Key are what the headers x-client-id,
-	// x-stainless-retry-count (or, without it, x-retry-attempt) and idempotency-key
-	// said; at most 128 bytes of each.
-	Client, Attempt, Key string
+	// Client and Key are what the headers x-client-id and idempotency-key said; at most
+	// 128 bytes of each.
+	Client, Key string
+	// Attempt is how many retries were made before it, as its headers say it
+	// (client/gateway/attempt).
+	Attempt uint32
 	// Path and Model are what was asked of whom.
 	Path, Model string
 	Stream      bool

@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,14 +10,16 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/provider"
+	"github.com/quorlease/quorlease/client/gateway/attempt"
 )
 
 // Server is one account at a provider, as a handler. It may be called by many
 // goroutines.
 type Server struct {
-	config Config
-	calls  sync.WaitGroup
-	mu     struct {
+	config  Config
+	markers *attempt.Reader
+	calls   sync.WaitGroup
+	mu      struct {
 		sync.Mutex
 		account *provider.Account
 		faults  []faulty
@@ -38,7 +39,11 @@ func New(c Config) (*Server, error) {
 	if err := c.fill(); err != nil {
 		return nil, err
 	}
-	s := &Server{config: c}
+	markers, err := attempt.NewReader(nil)
+	if err != nil {
+		return nil, fmt.Errorf("read markers: %w", err)
+	}
+	s := &Server{config: c, markers: markers}
 	s.mu.account = provider.NewAccount(c.Rules)
 	s.mu.book.outcomes = make(map[Outcome]int64)
 	s.mu.underway = make(map[*call]context.CancelFunc)
@@ -90,9 +95,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	c := &call{s: s, w: w, record: Call{
-		Client:  short(r.Header.Get("x-client-id")),
-		Attempt: short(cmp.Or(r.Header.Get("x-stainless-retry-count"), r.Header.Get("x-retry-attempt"))),
-		Key:     short(r.Header.Get("idempotency-key")), Path: short(r.URL.Path), Outcome: Left,
+		Client: short(r.Header.Get("x-client-id")), Attempt: s.markers.Read(r.Header).Retries,
+		Key: short(r.Header.Get("idempotency-key")), Path: short(r.URL.Path), Outcome: Left,
 	}}
 	if !s.begin(c, cancel) {
 		c.answer(denial{cause: Closed})

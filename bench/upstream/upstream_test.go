@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -360,7 +361,7 @@ func TestLedgerIsBounded(t *testing.T) {
 		l := s.Ledger()
 		attempts := ""
 		for _, call := range l.Calls {
-			attempts += call.Attempt
+			attempts += fmt.Sprint(call.Attempt)
 		}
 		if attempts != "274" || l.Dropped != 2 || l.Outcomes[upstream.Served] != 5 || len(l.Calls[0].Client) != 128 ||
 			l.Billed != (provider.Call{Input: 40, Output: 100}) || l.Underway != 0 {
