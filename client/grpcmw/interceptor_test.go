@@ -218,6 +218,23 @@ func TestDeniedIsResourceExhausted(t *testing.T) {
 	}
 }
 
+// A denial that says no wait is no denial for which no waiting helps.
+func TestADenialWithoutAWait(t *testing.T) {
+	t.Parallel()
+	for _, never := range []bool{false, true} {
+		hints := 0
+		err := refusal(&client.Decision{Denials: []client.Denial{{Reason: "CONCURRENCY", Never: never}}})
+		for _, detail := range status.Convert(err).Details() {
+			if _, ok := detail.(*errdetails.RetryInfo); ok {
+				hints++
+			}
+		}
+		if (hints == 0) != never {
+			t.Errorf("never %t: %d hints", never, hints)
+		}
+	}
+}
+
 func TestWhatIsNotChargedPassesUnasked(t *testing.T) {
 	t.Parallel()
 	d := &decider{err: errors.New("nobody should ask")}

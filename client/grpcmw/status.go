@@ -101,7 +101,10 @@ func refusal(d *client.Decision) error {
 		}
 		r.Violations = append(r.Violations, Violation{Subject(denial.Limit, denial.Dimension), denial.Reason})
 	}
-	r.Wait, _ = d.RetryAfter()
+	if wait, never := d.RetryAfter(); !never {
+		// 0 would say that no waiting helps.
+		r.Wait = max(wait, time.Nanosecond)
+	}
 	return r.Err()
 }
 

@@ -3,6 +3,7 @@ package circuit
 import (
 	"container/list"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ func New(c Config) (*Board, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("circuit configuration: %w", err)
 	}
+	// Whoever configures it may go on with the map.
+	c.Actions = maps.Clone(c.Actions)
 	b := &Board{config: c}
 	b.mu.circuits, b.mu.byAge = make(map[Key]*circuit), list.New()
 	return b, nil

@@ -215,7 +215,9 @@ func TestNobody(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
-	b := board(t, Config{Actions: map[string]Action{"batch": Defer, "live": Shed}})
+	actions := map[string]Action{"batch": Defer, "live": Shed}
+	b := board(t, Config{Actions: actions})
+	actions["live"] = Defer
 	throttle(b, 0, "a", 3, 0)
 	for class, want := range map[string]Action{"batch": Defer, "live": Shed, "": Shed} {
 		t.Run("class_"+class, func(t *testing.T) {

@@ -171,6 +171,8 @@ func TestBadBodies(t *testing.T) {
 		{`{"model":"m"`, "request body: JSON ends early at byte 12"},
 		{`{"model":"m"}}`, "request body: not JSON at byte 13"},
 		{`[]`, "request body: body: an array where an object is expected"},
+		{"{\"model\":\"\xff\"}", "request body: model: not UTF-8"},
+		{"{\"metadata\":{\"user_id\":\"a\xc3\"}}", "request body: metadata.user_id: not UTF-8"},
 		{`{"model":5}`, "request body: model: a number where text is expected"},
 		{`{"model":"` + long + `"}`, "request body: model: longer than 512 bytes"},
 		{`{"model":"a","model":"b"}`, "request body: model: given twice"},

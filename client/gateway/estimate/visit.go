@@ -3,6 +3,7 @@ package estimate
 import (
 	"bytes"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/quorlease/quorlease/client/gateway/estimate/scan"
 )
@@ -286,6 +287,11 @@ func (b *Body) endFile() {
 // endRead takes over what was read.
 func (b *Body) endRead(word scan.Word) {
 	r := &b.request
+	if !utf8.Valid(b.short) {
+		// A limit's key has to be text.
+		b.bad(b.field, "not UTF-8")
+		return
+	}
 	switch word {
 	case wModel:
 		r.Model = string(b.short)

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"strings"
+	"unicode/utf8"
 )
 
 // Kind is what a route does.
@@ -73,7 +74,8 @@ const (
 // Route finds the route of a path, decoded and without its query. A slash at the
 // end makes no difference. It is false for what is no work for a model.
 func (t *Table) Route(path string) (Match, bool) {
-	if len(path) > pathMax {
+	// A limit's key has to be text.
+	if len(path) > pathMax || !utf8.ValidString(path) {
 		return Match{}, false
 	}
 	segments := strings.Split(strings.Trim(path, "/"), "/")

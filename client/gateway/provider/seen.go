@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Seen is where a row was read, and when it was last compared with that.
+// Seen is where a row was read, and when it was last compared with a copy of that.
 type Seen struct {
 	// How says what kind of source it is.
 	How Evidence
@@ -38,8 +38,8 @@ const day = "2006-01-02"
 const (
 	// gathered is when the tables were filled: the day of their youngest source.
 	gathered = "2026-08-28"
-	// verified is when rows were last compared with their sources. Those that were say
-	// so by afresh.
+	// verified is when rows were last compared with copies of their sources. Those that
+	// were say so by afresh.
 	verified = "2026-11-30"
 )
 

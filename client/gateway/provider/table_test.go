@@ -217,6 +217,7 @@ func TestRoutes(t *testing.T) {
 		{&azure, "/openai/deployments/prod-4/chat/completions", Chat, InPath, OpenAIBody, "prod-4", ""},
 		{&azure, "/openai/deployments//chat/completions", "", 0, 0, "", ""},
 		{&azure, "/openai/deployments/" + strings.Repeat("d", 129) + "/embeddings", "", 0, 0, "", ""},
+		{&azure, "/openai/deployments/\xff/embeddings", "", 0, 0, "", ""},
 		{&azure, "/openai/v1/responses", Responses, InBody, OpenAIBody, "", ""},
 		{&anthropic, "/v1/messages", Messages, InBody, AnthropicBody, "", ""},
 		{&anthropic, "/v1/messages/count_tokens", "", 0, 0, "", ""},

@@ -135,10 +135,10 @@ func (r *Reader) fill() {
 		copy(longer, r.buf[:r.end])
 		r.buf = longer
 	}
-	n := 0
 	for range emptyMax {
-		if n, r.err = r.src.Read(r.buf[r.end:]); n > 0 || r.err != nil {
-			r.end += n
+		n, err := r.src.Read(r.buf[r.end:])
+		if n > 0 || err != nil {
+			r.end, r.err = r.end+n, err
 			return
 		}
 	}
