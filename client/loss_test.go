@@ -104,6 +104,9 @@ func TestQuorumLoss(t *testing.T) {
 			w.Serve()
 		})
 	})
+}
+
+func TestALeaderAlone(t *testing.T) {
 	t.Run("a_leader_alone_is_no_lost_quorum", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := w.client(nil)
@@ -127,6 +130,9 @@ func TestQuorumLoss(t *testing.T) {
 			w.wantAlerts(0, 0)
 		})
 	})
+}
+
+func TestAShare(t *testing.T) {
 	t.Run("T34_a_share_is_paced_from_an_empty_bucket", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := w.client(nil)
