@@ -20,8 +20,9 @@
 //     api/dashboard is the page that a browser gets.
 //   - cmd/quorlease is the one binary.
 //
-// Beside them: bench measures, deploy holds what operators start it with, docs
-// says what it means, tools builds and checks it.
+// Beside them: client asks nodes, from programs of others, and client/gateway has the
+// parts of a gateway in front of a provider; bench measures, deploy holds what
+// operators start it with, docs says what it means, tools builds and checks it.
 //
 // The path of one acquire through these packages is docs/design/cluster.md; what
 // holds whatever happens is docs/guarantees.md. The directions in which packages

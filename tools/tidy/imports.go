@@ -116,6 +116,15 @@ func pureRules() []ImportRule {
 			Why:   "what a client does alone is a function of what it saw and when: it has a lock, no clock and no network",
 		},
 		{
+			Name: "gateway-pure", Of: []string{
+				"client/gateway/attempt", "client/gateway/circuit", "client/gateway/estimate/...", "client/gateway/spent",
+			},
+			Only: []string{"std", "client/gateway/...", "client/feedback"},
+			// Chance in the one, a request's headers in the other.
+			Never: []string{"crypto/rand", "log/...", "os/...", "runtime/...", "syscall", "unsafe", "context"},
+			Why:   "what a gateway decides is a function of what it saw and when: it has a lock, no clock and no network",
+		},
+		{
 			Name: "plan", Of: []string{"plan"}, Only: []string{"std", "fsm/bucket"}, Never: impure,
 			Why: "a plan is a function of what was asked: it reads no file and no clock",
 		},
@@ -172,6 +181,15 @@ func outerRules() []ImportRule {
 			Name: "client", Of: []string{"client/..."}, Except: []string{"client/clienttest", "client/clientprom"},
 			Never: append([]string{"github.com/prometheus/..."}, serving...),
 			Why:   "users build the client into programs of their own: no node, no Raft, no metrics library comes with it",
+		},
+		{
+			Name: "gateway", Of: []string{"client/gateway/..."},
+			Only: []string{
+				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/gateway/...",
+				"google.golang.org/grpc/codes", "google.golang.org/grpc/metadata", "github.com/dunglas/httpsfv",
+			},
+			Never: []string{"net", "os/...", "log/...", "crypto/tls", "unsafe"},
+			Why:   "the parts of a gateway know what to say and to whom, and neither listen nor dial",
 		},
 		{
 			Name: "client-figures", Of: []string{"client/clientprom"}, Never: serving,
