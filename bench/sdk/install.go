@@ -114,7 +114,9 @@ func fill(ctx context.Context, dir string) error {
 	if err := os.CopyFS(dir, files); err != nil {
 		return fmt.Errorf("write what to install: %w", err)
 	}
-	npm := program(ctx, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier")
+	// A registry that does not answer is given up, and npm says so, before ctx ends.
+	npm := program(ctx, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier",
+		"--fetch-timeout=60000", "--fetch-retries=2")
 	if output, err := npm.CombinedOutput(); err != nil {
 		return fmt.Errorf("npm ci: %w", errors.Join(err, context.Cause(ctx), errors.New(string(output))))
 	}

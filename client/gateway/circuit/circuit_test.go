@@ -220,11 +220,9 @@ func TestClasses(t *testing.T) {
 	actions["live"] = Defer
 	throttle(b, 0, "a", 3, 0)
 	for class, want := range map[string]Action{"batch": Defer, "live": Shed, "": Shed} {
-		t.Run("class_"+class, func(t *testing.T) {
-			if try, v := b.Call("a", "d", class).Forward(0); try != nil || v.Action != want || v.Left != 31*second {
-				t.Errorf("%+v, want action %d", v, want)
-			}
-		})
+		if try, v := b.Call("a", "d", class).Forward(0); try != nil || v.Action != want || v.Left != 31*second {
+			t.Errorf("class %q: %+v, want action %d", class, v, want)
+		}
 	}
 	if s := b.Stats(); s.Deferred != 1 || s.Shed != 2 {
 		t.Errorf("%+v", s)
