@@ -120,7 +120,7 @@ func pureRules() []ImportRule {
 				"client/gateway/attempt", "client/gateway/circuit", "client/gateway/estimate/...", "client/gateway/spent",
 			},
 			Only: []string{"std", "client/gateway/...", "client/feedback"},
-			// Chance in the one, a request's headers in the other.
+			// A circuit draws its jitter (math/rand/v2), and attempts are read from headers (net/http).
 			Never: []string{"crypto/rand", "log/...", "os/...", "runtime/...", "syscall", "unsafe", "context"},
 			Why:   "what a gateway decides is a function of what it saw and when: it has a lock, no clock and no network",
 		},
