@@ -59,7 +59,7 @@ const (
 	One Estimate = iota + 1
 	// Prompt: the input alone.
 	Prompt
-	// PromptAndMax: the input and all output that was asked for, for every candidate.
+	// PromptAndMax: the input and all output that was asked for, for every choice.
 	PromptAndMax
 	// MaxOnly: all output that was asked for, and no input.
 	MaxOnly
@@ -92,30 +92,31 @@ const (
 	EachMinute
 )
 
-// Work is a request before it is sent, as far as its cost depends on it.
+// Work is a request before it is sent, as far as its cost depends on it. Package estimate
+// reads Input, MaxOutput and Choices from it.
 type Work struct {
-	// Prompt is its input in tokens, as estimated, cached or not.
-	Prompt int64
-	// CacheRead is what of Prompt a cache is known to have. 0 where that is not known.
+	// Input is its prompt in tokens, as estimated, cached or not.
+	Input int64
+	// CacheRead is what of Input a cache is known to have. 0 where that is not known.
 	CacheRead int64
-	// Max is the most output that it asks for, in tokens; 0: it does not say.
-	Max int64
+	// MaxOutput is the most output that it asks for, in tokens; 0 or less: it does not say.
+	MaxOutput int64
 	// ModelMax is the most that its model puts out, in tokens; 0: not known, and a
 	// request that does not say is charged its input alone.
 	ModelMax int64
-	// BestOf is how many candidates it asks for; 0 is 1.
-	BestOf int64
+	// Choices is how many answers it asks for; 0 is 1.
+	Choices int64
 }
 
 // Charge is what to ask for before a request is sent, by dimension, each from 1 to
 // 2^53. Negative numbers count as 0.
 func (c *Counting) Charge(w Work) map[string]int64 {
-	output := max(0, w.Max)
+	output := max(0, w.MaxOutput)
 	if output == 0 && c.MaxAssumed {
 		output = max(0, w.ModelMax)
 	}
-	output = times(output, min(max(1, w.BestOf), countMax/Whole)*Whole)
-	prompt := max(0, w.Prompt)
+	output = times(output, min(max(1, w.Choices), countMax/Whole)*Whole)
+	prompt := max(0, w.Input)
 	cached := min(max(0, w.CacheRead), prompt)
 	amounts := make(map[string]int64, len(c.Counts))
 	for i := range c.Counts {

@@ -76,8 +76,8 @@ func TestStaleness(t *testing.T) {
 }
 
 func TestCharges(t *testing.T) {
-	work := Work{Prompt: 2500, Max: 300, ModelMax: 8000}
-	unbounded := Work{Prompt: 2500, ModelMax: 8000}
+	work := Work{Input: 2500, MaxOutput: 300, ModelMax: 8000}
+	unbounded := Work{Input: 2500, ModelMax: 8000}
 	old := anthropic.Counting
 	old.Counts = append([]Count{}, old.Counts...)
 	old.Counts[2].Estimate = MaxOnly
@@ -91,13 +91,13 @@ func TestCharges(t *testing.T) {
 		want     map[string]int64
 	}{
 		{"openai_the_larger", &openAI.Counting, work, map[string]int64{Requests: 1, Tokens: 2500}},
-		{"openai_output", &openAI.Counting, Work{Prompt: 9, Max: 300}, map[string]int64{Requests: 1, Tokens: 300}},
+		{"openai_output", &openAI.Counting, Work{Input: 9, MaxOutput: 300}, map[string]int64{Requests: 1, Tokens: 300}},
 		{"openai_unbounded", &openAI.Counting, unbounded, map[string]int64{Requests: 1, Tokens: 2500}},
 		{"azure_both", &azure.Counting, work, map[string]int64{Requests: 1, Tokens: 2800}},
 		{"azure_unbounded", &azure.Counting, unbounded, map[string]int64{Requests: 1, Tokens: 10500}},
 		{
 			"azure_best_of", &azure.Counting,
-			Work{Prompt: 2500, Max: 300, BestOf: 3},
+			Work{Input: 2500, MaxOutput: 300, Choices: 3},
 			map[string]int64{Requests: 1, Tokens: 3400},
 		},
 		{
@@ -107,19 +107,23 @@ func TestCharges(t *testing.T) {
 		{"anthropic_of_old", &old, work, map[string]int64{Requests: 1, InputTokens: 2500, OutputTokens: 300}},
 		{
 			"anthropic_cached", &anthropic.Counting,
-			Work{Prompt: 2500, CacheRead: 2400},
+			Work{Input: 2500, CacheRead: 2400},
 			map[string]int64{Requests: 1, InputTokens: 100, OutputTokens: 1},
 		},
 		{
 			"a_model_that_counts_a_tenth", &counted,
-			Work{Prompt: 2500, CacheRead: 2400},
+			Work{Input: 2500, CacheRead: 2400},
 			map[string]int64{Requests: 1, InputTokens: 340, OutputTokens: 1},
 		},
 		{"compatible_unbounded", &compatible.Counting, unbounded, map[string]int64{Requests: 1, Tokens: 10500}},
-		{"nothing", &compatible.Counting, Work{Prompt: -5, CacheRead: 9, Max: -1}, map[string]int64{Requests: 1, Tokens: 1}},
+		{
+			"nothing", &compatible.Counting,
+			Work{Input: -5, CacheRead: 9, MaxOutput: -1},
+			map[string]int64{Requests: 1, Tokens: 1},
+		},
 		{
 			"more_than_there_is", &compatible.Counting,
-			Work{Prompt: 1 << 62, Max: 1 << 62, BestOf: 1 << 40},
+			Work{Input: 1 << 62, MaxOutput: 1 << 62, Choices: 1 << 40},
 			map[string]int64{Requests: 1, Tokens: countMax},
 		},
 	} {
@@ -176,8 +180,8 @@ func TestAmountsAreAmounts(t *testing.T) {
 				t.Fatalf("%s: %d of %s for %+v", table.Name, amount, dimension, w)
 			}
 		}
-		if w.Prompt < 1<<62 {
-			w.Prompt += 1 << 10
+		if w.Input < 1<<62 {
+			w.Input += 1 << 10
 		}
 		for dimension, amount := range table.Counting.Charge(w) {
 			if amount < charge[dimension] {
@@ -193,9 +197,9 @@ func TestAmountsAreAmounts(t *testing.T) {
 	})
 }
 
-func TestManyCandidatesAreNotFew(t *testing.T) {
+func TestManyChoicesAreNotFew(t *testing.T) {
 	t.Parallel()
-	w := Work{Prompt: 1, Max: 1 << 20, BestOf: 1 << 58}
+	w := Work{Input: 1, MaxOutput: 1 << 20, Choices: 1 << 58}
 	if got := openAI.Counting.Charge(w)[Tokens]; got != countMax {
 		t.Errorf("%d tokens for %+v, want %d", got, w, int64(countMax))
 	}
