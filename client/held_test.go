@@ -21,23 +21,26 @@ func (w *world) slowest(c *client.Client, d time.Duration) (slowest time.Duratio
 	return slowest, others
 }
 
+const plenty = 1 << 40
+
+// stocked is a client that was granted from what each node holds.
+func stocked(t *testing.T, w *world) *client.Client {
+	t.Helper()
+	w.Stock("open", plenty)
+	c := w.client(nil)
+	if _, others := w.slowest(c, 5*time.Second); others > 0 {
+		t.Errorf("%d were not granted from escrow", others)
+	}
+	return c
+}
+
 // TestWhatNodesHold: who is granted from what nodes hold asks every node in turn, so that
 // each holds some; one that dies, has nothing left in an election, or hangs is noticed by
 // no caller, or hardly.
 func TestWhatNodesHold(t *testing.T) {
-	const plenty = 1 << 40
-	begin := func(t *testing.T, w *world) *client.Client {
-		t.Helper()
-		w.Stock("open", plenty)
-		c := w.client(nil)
-		if _, others := w.slowest(c, 5*time.Second); others > 0 {
-			t.Errorf("%d were not granted from escrow", others)
-		}
-		return c
-	}
 	t.Run("every_node_is_asked", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			// All of them are warm now.
 			before := []int{w.Counts(0).Acquires, w.Counts(1).Acquires, w.Counts(2).Acquires}
@@ -61,7 +64,7 @@ func TestWhatNodesHold(t *testing.T) {
 	})
 	t.Run("a_node_dies", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			w.Down(0)
 			w.NoLeader()
@@ -73,7 +76,7 @@ func TestWhatNodesHold(t *testing.T) {
 	})
 	t.Run("one_of_two_has_nothing_left_in_an_election", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			w.Down(0)
 			w.NoLeader()
@@ -85,7 +88,7 @@ func TestWhatNodesHold(t *testing.T) {
 	})
 	t.Run("nobody_has_anything_left_in_an_election", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			w.NoLeader()
 			w.Stock("open", 0)
@@ -96,9 +99,12 @@ func TestWhatNodesHold(t *testing.T) {
 			w.wantAlerts(0, 0)
 		})
 	})
+}
+
+func TestNodesThatAreSlowToSay(t *testing.T) {
 	t.Run("a_node_hangs", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			w.Freeze(2)
 			if slowest, others := w.slowest(c, 4*time.Second); slowest > 30*time.Millisecond || others > 0 {
@@ -108,7 +114,7 @@ func TestWhatNodesHold(t *testing.T) {
 	})
 	t.Run("a_node_begins_again_with_nothing", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			w.Down(2)
 			pass(2 * time.Second)
@@ -133,7 +139,7 @@ func TestWhatNodesHold(t *testing.T) {
 	})
 	t.Run("everybody_is_slow", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			c := begin(t, w)
+			c := stocked(t, w)
 			defer c.Close()
 			w.Stock("open", 0)
 			w.Delay(150 * time.Millisecond)
