@@ -24,11 +24,6 @@ type ask struct {
 }
 
 const (
-	// lowWater and highWater are how many quarters of the failover time's worth of grants a
-	// pot has at least, and asks for. Where one of three nodes is lost, who has led it may
-	// be, each of the others has half as much again to grant until somebody leads; and what
-	// is about to end is no use then.
-	lowWater, highWater = 7, 9
 	// minPart of the burst is the least to ask for.
 	minPart = 64
 	// A pot that got nothing asks again after pauseMin, twice that, up to pauseMax.
@@ -40,7 +35,7 @@ const (
 // askLocked asks for what a pot needs.
 func (w *Wallet) askLocked(now time.Duration, h *holding, i int, work *Work) {
 	p, terms := &h.pots[i], h.book.terms.Load()
-	amount := p.demand.needs(w.config.Failover * highWater / 4)
+	amount := p.demand.needs(2 * w.config.Failover)
 	if p.youngestLocked(now) >= w.lowLife(terms.Life) {
 		amount -= p.leftLocked(now)
 	}

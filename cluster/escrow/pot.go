@@ -126,14 +126,11 @@ func (p *pot) youngestLocked(now time.Duration) time.Duration {
 	return life
 }
 
-// demand is what was granted of a pot, as a mean over about a second or over four,
-// whichever is more: what a node holds follows callers who come, and chance does not leave
-// it with less than those who stay are about to want.
+// demand is what was granted of a pot, as a mean over about a second.
 type demand struct {
-	// recent was granted since folded; mean and steady before, in about one second and in
-	// about four.
-	recent, mean, steady int64
-	folded               time.Duration
+	// recent was granted since folded, mean before, in tokens a second.
+	recent, mean int64
+	folded       time.Duration
 	// largest is about the largest amount of late.
 	largest int64
 	// last and before are when it was granted last, and the time before; 0: never.
@@ -143,8 +140,6 @@ type demand struct {
 const (
 	foldEvery = 100 * time.Millisecond
 	meanOver  = time.Second
-	// steadyParts of meanOver is what the steadier mean is over.
-	steadyParts = 4
 	// countMax keeps products of counts and milliseconds below 2^63.
 	countMax = 1 << 50
 )
@@ -165,26 +160,21 @@ func (d *demand) fold(now time.Duration) {
 	if passed < foldEvery {
 		return
 	}
-	d.mean, d.steady = mean(d.mean, d.recent, passed, meanOver), mean(d.steady, d.recent, passed, steadyParts*meanOver)
+	over := meanOver.Milliseconds()
+	if passed >= meanOver {
+		d.mean = d.recent * over / passed.Milliseconds()
+	} else {
+		d.mean = min(countMax, d.mean-d.mean*passed.Milliseconds()/over+d.recent)
+	}
 	if d.recent == 0 {
 		d.largest -= (d.largest + 7) / 8
 	}
 	d.recent, d.folded = 0, now
 }
 
-// mean is how many there were in a time, after some more passed in which there were
-// recent.
-func mean(before, recent int64, passed, over time.Duration) int64 {
-	ms := passed.Milliseconds()
-	if passed >= over {
-		return recent * over.Milliseconds() / ms
-	}
-	return min(countMax, before-before*ms/over.Milliseconds()+recent)
-}
-
 // over is what is likely to be granted in a time.
 func (d *demand) over(t time.Duration) int64 {
-	rate := max(d.mean, d.steady/steadyParts, d.recent)
+	rate := max(d.mean, d.recent)
 	if rate == 0 {
 		return 0
 	}

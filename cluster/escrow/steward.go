@@ -175,7 +175,9 @@ func (w *Wallet) isFresh(now, life time.Duration) bool {
 	return now-time.Duration(w.applied.Load()) <= life/2
 }
 
-// wantsLocked reports whether a pot should ask for more, were it now.
+// wantsLocked reports whether a pot should ask for more, were it now. Where one of three
+// nodes is lost, who has led it may be, each of the others has half as much again to grant
+// until somebody leads.
 func (w *Wallet) wantsLocked(now time.Duration, h *holding, i int) bool {
 	p := &h.pots[i]
 	terms := h.book.terms.Load()
@@ -186,7 +188,7 @@ func (w *Wallet) wantsLocked(now time.Duration, h *holding, i int) bool {
 		return false
 	}
 	left := p.leftLocked(now)
-	return left == 0 || left < max(p.demand.largest, p.demand.needs(w.config.Failover*lowWater/4)) ||
+	return left == 0 || left < max(p.demand.largest, p.demand.needs(w.config.Failover*3/2)) ||
 		p.youngestLocked(now) < w.lowLife(terms.Life)
 }
 
