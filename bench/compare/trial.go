@@ -15,8 +15,9 @@ const (
 	// spenders is how many empty the buckets of a trial: one each. More would stand in
 	// one another's way where a decision is a read and a conditional write.
 	spenders = trialKeys
-	// spendWait is how long they may take.
-	spendWait = 30 * time.Second
+	// spendWait is how long they may take: four thousand commits, on a machine that is busy
+	// with other things.
+	spendWait = 2 * time.Minute
 	// spendMost is how much one of them takes at most: where nothing is ever
 	// refused, that must end too.
 	spendMost = 4 * trialBurst
