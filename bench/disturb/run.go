@@ -137,7 +137,7 @@ func (r *run) closedLoop(ctx context.Context, s *stream) float64 {
 	return float64(got) / took.Seconds()
 }
 
-// keepsUp is the longest that one question in twenty waits while an open loop has what it
+// keepsUp is the longest that one question in a hundred waits while an open loop has what it
 // asks for: what comes faster than it is answered waits for longer the longer it lasts.
 const keepsUp = 20 * time.Millisecond
 
@@ -157,7 +157,7 @@ func (r *run) openLoop(ctx context.Context, s *stream) (float64, error) {
 		}
 		// The beginning is that of clients and nodes which had nothing to do.
 		of := s.history.in(span{int64(r.config.Measured) / 2, int64(r.config.Measured)})
-		if of.granted == of.asked && of.waits.At(95) <= keepsUp {
+		if of.granted == of.asked && of.waits.At(99) <= keepsUp {
 			low = s.perSecond
 		} else {
 			high = s.perSecond
