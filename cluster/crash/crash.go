@@ -20,6 +20,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/raft"
+
+	"github.com/quorlease/quorlease/cluster/progress"
 )
 
 // Raft is what a Watch needs of *raft.Raft.
@@ -138,7 +140,7 @@ func (w *Watch) vigil(ctx context.Context, id raft.ServerID, address string) {
 // can't be, because something was, or another one leads.
 func (w *Watch) silent(ctx context.Context, id raft.ServerID, length time.Duration) bool {
 	heard := w.config.Raft().LastContact()
-	if !pause(ctx, time.Until(heard.Add(length))) {
+	if !progress.Pause(ctx, time.Until(heard.Add(length))) {
 		return false
 	}
 	_, now := w.config.Raft().LeaderWithID()
@@ -179,23 +181,11 @@ func (w *Watch) place(ctx context.Context) int {
 // succeeded waits until another node leads, or this has lasted long enough.
 func (w *Watch) succeeded(ctx context.Context, id raft.ServerID) {
 	for until := time.Now().Add(hasteMax); time.Now().Before(until); {
-		if !pause(ctx, lookEvery) {
+		if !progress.Pause(ctx, lookEvery) {
 			return
 		}
 		if _, now := w.config.Raft().LeaderWithID(); now != "" && now != id {
 			return
 		}
-	}
-}
-
-// pause waits for d, and says whether ctx lasted so long.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/identity"
 	"github.com/quorlease/quorlease/cluster/membership"
 	"github.com/quorlease/quorlease/cluster/outcome"
+	"github.com/quorlease/quorlease/cluster/progress"
 )
 
 // verbs and causes are what travels between nodes.
@@ -102,7 +103,7 @@ func (c *Changer) Change(ctx context.Context, verb membership.Verb, name, addres
 			// Once more, and the new leader would hand over too.
 			return c.done(ctx, verb, before, true), nil
 		}
-		if !pause(ctx, againAfter) {
+		if !progress.Pause(ctx, againAfter) {
 			return Result{}, c.gaveUp(lost, err)
 		}
 	}
@@ -159,7 +160,7 @@ func (c *Changer) whileLeads(ctx context.Context, address string) (context.Conte
 	var joined sync.WaitGroup
 	joined.Go(func() {
 		for deposed := 0; deposed < int(settleMax/againAfter); {
-			if !pause(ctx, againAfter) {
+			if !progress.Pause(ctx, againAfter) {
 				return
 			}
 			_, now := c.config.Leader()
@@ -194,7 +195,7 @@ func (c *Changer) done(ctx context.Context, verb membership.Verb, before string,
 	ctx, cancel := context.WithTimeout(ctx, settleMax)
 	defer cancel()
 	for verb == membership.Transfer && changed {
-		if c.handed(before) || !pause(ctx, againAfter) {
+		if c.handed(before) || !progress.Pause(ctx, againAfter) {
 			break
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/cluster/membership"
 	"github.com/quorlease/quorlease/cluster/outcome"
 	"github.com/quorlease/quorlease/cluster/probe"
+	"github.com/quorlease/quorlease/cluster/progress"
 )
 
 const (
@@ -229,23 +230,11 @@ func (c *Changer) transfer(ctx context.Context, begin func() raft.Future) (err e
 			return nil
 		}
 		if try > 0 {
-			pause(ctx, transferPause)
+			progress.Pause(ctx, transferPause)
 		}
 		if err = wait(ctx, begin()); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
 	return err
-}
-
-// pause waits, at most until ctx ends, and reports whether it has not.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
