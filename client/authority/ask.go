@@ -24,10 +24,9 @@ const (
 	partMin = 20 * time.Millisecond
 	// atOnceMax is how often another node is asked without a pause.
 	atOnceMax = 3
-	// anyLeast and anyMost bound how long a node is waited for that is asked what any node
-	// may answer from memory, while there is another one that is as good: as long as such
-	// answers take.
-	anyLeast, anyMost = 10 * time.Millisecond, 100 * time.Millisecond
+	// anyPatience is how long the first node is waited for that is asked what any node may
+	// answer from memory, while there is another one that is as good.
+	anyPatience = 100 * time.Millisecond
 	// turnLength is how long a node's turn lasts to be asked such things: long enough for
 	// callers to travel together, and so short that every node is asked all the time.
 	turnLength = 10 * time.Millisecond
@@ -158,7 +157,7 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 		answer, err = nil, errNonsense
 	}
 	if err == nil {
-		a.answered(q, node, answer, time.Since(began))
+		a.answered(q, node, answer)
 		return answer, nil
 	}
 	q.try(node)
@@ -182,15 +181,13 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	return nil, err
 }
 
-// answered notes what an answer to what any node may have says about the node, and about
-// how long such answers take.
-func (a *Authority) answered(q *Question, node members.Endpoint, answer *quorleasev1.ResponseItem, took time.Duration) {
+// answered notes what an answer to what any node may have says about the node.
+func (a *Authority) answered(q *Question, node members.Endpoint, answer *quorleasev1.ResponseItem) {
 	if !q.Anyone {
 		return
 	}
 	q.Cold = a.members.Answered(node)
 	if answer.GetAcquire().GetSource() == quorleasev1.Source_ESCROW {
-		a.round.Note(took)
 		a.hedges.Answered()
 	}
 }
@@ -245,8 +242,8 @@ func (a *Authority) part(
 	now := time.Now()
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
 	half := max((deadline.Sub(now)-waits)/2, partMin)
-	if q.Anyone && a.hedges.Left() && a.members.Spare(q.tried, node) {
-		half = min(half, a.round.Wait(anyLeast, anyMost))
+	if q.Anyone && q.asked == 0 && a.hedges.Left() && a.members.Spare(q.tried, node) {
+		half = min(half, anyPatience)
 	}
 	return context.WithTimeout(ctx, waits+half)
 }

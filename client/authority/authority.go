@@ -48,8 +48,6 @@ type Authority struct {
 	// patience is how long callers wait: an answer that takes longer than the most
 	// patient one would wait is none (see probe).
 	patience patience.Longest
-	// round is how long answers from what nodes hold take.
-	round patience.Round
 	// hedges pays for asking another node before the first one has had its part of the
 	// deadline.
 	hedges *patience.Hedges
