@@ -108,9 +108,9 @@ func TestEscrowComesBackWhenANodeStops(t *testing.T) {
 	})
 }
 
-// outstanding is what a node was given and has not given back, as another has applied.
+// outstanding is what a node was given and has not given back.
 func (b *bubble) outstanding(at, limit, node string) (tokens int64) {
-	err := b.Node(at).View(b.Context(), true, func(m *fsm.Machine, _ bucket.Instant) {
+	err := b.Node(at).View(b.Context(), false, func(m *fsm.Machine, _ bucket.Instant) {
 		for _, o := range m.Escrow().Of(limit, "") {
 			if identity.NameOf(o.Node) == node {
 				tokens += o.Tokens

@@ -63,18 +63,19 @@ func (c *Config) Quick() {
 }
 
 // The buckets that everybody keeps. Those of the load never run out, and they
-// refill faster than anybody asks; those of the trial are to be emptied.
+// refill faster than anybody asks; those of the trial are to be emptied. In haste that has
+// to come to an end on a machine where a bucket gets a dozen commits a second, too.
 const (
 	loadBurst, loadRate   = 10_000_000, 1_000_000
 	trialBurst, trialRate = 1000, 40
-	hastyBurst            = 400
+	hastyBurst, hastyRate = 400, 4
 	trialKeys             = 4
 )
 
 func (c *Config) buckets() (loaded, tried peer.Bucket) {
 	tried = peer.Bucket{Name: "trial", Burst: trialBurst, PerSecond: trialRate, Keys: trialKeys}
 	if c.Hasty {
-		tried.Burst = hastyBurst
+		tried.Burst, tried.PerSecond = hastyBurst, hastyRate
 	}
 	return peer.Bucket{Name: "load", Burst: loadBurst, PerSecond: loadRate, Keys: c.Keys}, tried
 }

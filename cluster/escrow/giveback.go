@@ -51,8 +51,8 @@ func (r *Return) split(w *Wallet) []*Return {
 }
 
 // Leave ends granting, because the process ends, and takes all that is held out of the
-// wallet, to go back. What is set aside for leases is left to pay for them, and what asks
-// under way still bring goes back step by step.
+// wallet, to go back. What is set aside for leases is left to pay for them. It may be called
+// again for what asks under way have brought meanwhile.
 func (w *Wallet) Leave() []*Return {
 	w.Close()
 	w.mu.Lock()
@@ -90,6 +90,22 @@ func (w *Wallet) Leave() []*Return {
 		}
 	}
 	return r.split(w)
+}
+
+// Awaits says whether something may come yet that would have to go back: an ask is under
+// way, or has just brought it.
+func (w *Wallet) Awaits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.backs != nil {
+		return true
+	}
+	for _, a := range w.asks {
+		if a.again == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Returned tells what became of a return. One that certainly was not applied is held

@@ -71,22 +71,37 @@ func New(c Config) *Office {
 // Keep proposes what the wallet wants until stop is closed.
 func (o *Office) Keep(stop <-chan struct{}) { o.Wallet.Keep(stop, o.config.Propose) }
 
-// Leave ends granting and gives back what is held, within a time: the process ends. Where
-// nobody leads it is left to end by itself.
+// leaveStep is how often it is looked whether asks that were under way have brought something.
+const leaveStep = 5 * time.Millisecond
+
+// Leave ends granting and gives back what is held, and what asks under way still bring, within
+// a time: the process ends. Where nobody leads it is left to end by itself.
 func (o *Office) Leave(within time.Duration) {
-	returns := o.Wallet.Leave()
-	told := make(chan struct{}, len(returns))
-	for _, r := range returns {
-		o.config.Propose(r.Operation, within, func(_ *logv1.Result, err error) {
-			o.Wallet.Returned(r, err)
-			told <- struct{}{}
-		})
-	}
 	timer := time.NewTimer(within)
 	defer timer.Stop()
-	for range returns {
+	step := time.NewTicker(leaveStep)
+	defer step.Stop()
+	for {
+		returns := o.Wallet.Leave()
+		told := make(chan struct{}, len(returns))
+		for _, r := range returns {
+			o.config.Propose(r.Operation, within, func(_ *logv1.Result, err error) {
+				o.Wallet.Returned(r, err)
+				told <- struct{}{}
+			})
+		}
+		for range returns {
+			select {
+			case <-told:
+			case <-timer.C:
+				return
+			}
+		}
+		if !o.Wallet.Awaits() {
+			return
+		}
 		select {
-		case <-told:
+		case <-step.C:
 		case <-timer.C:
 			return
 		}
