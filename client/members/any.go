@@ -17,17 +17,31 @@ const livelyFor = 50 * time.Millisecond
 
 // Any is Session for what every node can answer as well as the leader. It takes the node
 // whose turn it is among those that are in no doubt, and none that skip names as long as
-// there is another one.
+// there is another one. One that was just reached is passed over for whoever Session
+// gives, unless that is one to be skipped or in doubt.
 func (m *Members) Any(
 	ctx context.Context, turn uint64, skip map[string]bool,
 ) (*session.Session, Endpoint, error) {
 	if level := m.level.Load(); level != nil {
 		n := uint64(len(*level))
+		best := m.best.Load()
+		var cold *choice
+		spared := false
 		for i := range n {
 			c := (*level)[(turn+i)%n]
-			if !skip[c.endpoint.Address] && alive(c.session) && c.link.isWarm(turn) {
+			if skip[c.endpoint.Address] || !alive(c.session) {
+				continue
+			}
+			if c.link.isWarm(turn) {
 				return c.session, c.endpoint, nil
 			}
+			spared = spared || best != nil && best.link == c.link
+			if cold == nil {
+				cold = c
+			}
+		}
+		if cold != nil && !spared {
+			return cold.session, cold.endpoint, nil
 		}
 	}
 	return m.Session(ctx)

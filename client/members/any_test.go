@@ -124,6 +124,37 @@ func TestAnyLetsNodesGetWarm(t *testing.T) {
 	})
 }
 
+// One that was just reached is asked before one that was asked in vain, and before one that
+// lets people wait.
+func TestAnyPrefersTheColdToTheTried(t *testing.T) {
+	bubble(t, 3, nil, func(t *testing.T, w *world) {
+		w.settle(t)
+		leader := w.members.State().Leader
+		// Of these turns none is a cold node's.
+		asked := func(skip map[string]bool) (ids []string) {
+			for turn := range uint64(9) {
+				_, e, err := w.members.Any(t.Context(), turn|0xffff<<16, skip)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ids = append(ids, e.ID)
+			}
+			slices.Sort(ids)
+			return slices.Compact(ids)
+		}
+		if got := asked(nil); !slices.Equal(got, []string{leader.ID}) {
+			t.Errorf("asked %v, want the leader alone while nobody is warm", got)
+		}
+		if got := asked(map[string]bool{leader.Address: true}); !slices.Equal(got, []string{"n2", "n3"}) {
+			t.Errorf("asked %v beside the leader, which was tried", got)
+		}
+		w.members.Slow(leader)
+		if got := asked(nil); !slices.Equal(got, []string{"n2", "n3"}) {
+			t.Errorf("asked %v beside the leader, which is slow", got)
+		}
+	})
+}
+
 // One that lets somebody wait has no turn for a second, but who answered others a moment
 // ago is only busy.
 func TestAnyLeavesOutWhoIsSlow(t *testing.T) {

@@ -2,6 +2,7 @@ package members_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -105,6 +106,34 @@ func TestBusyNodesAreNotSilent(t *testing.T) {
 			t.Errorf("%+v, asked %d times", s, asked.Load())
 		}
 		w.await(t, 6*time.Second, func(s members.State) bool { return s.Reach == members.Unreachable })
+	})
+}
+
+// One whose answers come late after all is there again, before it has told of itself.
+func TestWhoAnswersLateIsNotAway(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		w := meet(t, func(ctx context.Context) error {
+			if asked.Add(1) > 1 {
+				<-ctx.Done()
+			}
+			return nil
+		})
+		s, _, err := w.members.Session(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.await(t, 6*time.Second, func(s members.State) bool { return s.Reach == members.Unreachable })
+		if _, _, err := w.members.Session(t.Context()); !errors.Is(err, members.ErrUnreachable) {
+			t.Fatalf("%v, want that it is away", err)
+		}
+		if _, err := s.Do(t.Context(), question()); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := w.members.Session(t.Context()); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

@@ -48,6 +48,9 @@ type link struct {
 	// reached since. err says why.
 	failed bool
 	err    error
+	// answers are what the session had received when it failed by silence: one that has
+	// received more since was only slow.
+	answers uint64
 	// cluster is the id of the cluster that it last told of.
 	cluster string
 	// status is its last answer; nil where it does not tell.
@@ -84,7 +87,10 @@ func (m *Members) addLocked(address string, seed bool) *link {
 }
 
 // usableLocked says whether calls may go there.
-func (l *link) usableLocked() bool { return l.session != nil && !l.failed && alive(l.session) }
+func (l *link) usableLocked() bool {
+	return l.session != nil && alive(l.session) &&
+		(!l.failed || errors.Is(l.err, errSilent) && l.session.Answers() != l.answers)
+}
 
 // leaderlessLocked says whether the node told that it knows no leader.
 func (l *link) leaderlessLocked() bool {
@@ -287,7 +293,7 @@ func (l *link) reached(s *session.Session, told *quorleasev1.ClusterStatusRespon
 	}
 	l.reachedAt.Store(time.Now().UnixNano())
 	l.warm.Store(false)
-	l.session, l.status, l.failed, l.err, l.leaderless = s, told, false, nil, false
+	l.session, l.status, l.failed, l.err, l.leaderless, l.minority = s, told, false, nil, false, false
 	l.doubt, l.slow = time.Time{}, time.Time{}
 	m.adoptLocked(told)
 	m.orderLocked(time.Now())
@@ -321,11 +327,17 @@ func (l *link) told(s *quorleasev1.ClusterStatusResponse) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l.failed, l.err = false, nil
-	if s != nil {
+	now := time.Now()
+	switch {
+	case s != nil:
 		l.status, l.leaderless = s, false
 		m.adoptLocked(s)
+	case !l.doubt.After(now):
+		// One that does not tell is believed again when that is over.
+		l.leaderless = false
 	}
-	m.orderLocked(time.Now())
+	l.minority = l.minority && l.leaderlessLocked()
+	m.orderLocked(now)
 }
 
 // silent notes that a node does not answer.
@@ -335,6 +347,9 @@ func (l *link) silent() {
 	defer m.mu.Unlock()
 	before := l.failed
 	l.failed, l.err = true, errSilent
+	if l.session != nil {
+		l.answers = l.session.Answers()
+	}
 	if !before {
 		m.troubleLocked(time.Now())
 	}

@@ -109,11 +109,16 @@ func (w *world) ask(t *testing.T, patience time.Duration) (members.Endpoint, err
 	if err != nil {
 		return e, err
 	}
-	_, err = s.Do(ctx, &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{
+	_, err = s.Do(ctx, question())
+	w.members.Failed(e, err)
+	return e, err
+}
+
+// question is what ask asks.
+func question() *quorleasev1.RequestItem {
+	return &quorleasev1.RequestItem{Operation: &quorleasev1.RequestItem_Acquire{
 		Acquire: &quorleasev1.AcquireRequest{
 			Charges: []*quorleasev1.Charge{{Limit: "free", Dimension: "requests", Amount: 1}},
 		},
-	}})
-	w.members.Failed(e, err)
-	return e, err
+	}}
 }
