@@ -143,15 +143,16 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 	if err != nil {
 		return nil, err
 	}
-	part, cancel := a.part(ctx, q, node)
+	part, cancel, hedged := a.part(ctx, q, node)
 	defer cancel()
 	part, done := a.attend(part, q, s)
 	defer done()
 	began := time.Now()
 	item := q.item(began)
 	answer, err := s.Do(part, item)
-	if err != nil && errors.Is(context.Cause(part), errSilent) {
+	if errors.Is(err, context.Canceled) && errors.Is(context.Cause(part), errSilent) {
 		err = errSilent
+		a.departures.Pay()
 	}
 	if err == nil && !answers(answer, item) {
 		answer, err = nil, errNonsense
@@ -173,7 +174,9 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 		// It has nothing left of one bucket, and knows no leader who might. That says nothing of
 		// what it has of others.
 	case errors.Is(err, context.DeadlineExceeded):
-		a.hedges.Pay()
+		if hedged {
+			a.hedges.Pay()
+		}
 		a.members.Slow(node)
 	default:
 		a.members.Failed(node, err)
@@ -183,6 +186,7 @@ func (a *Authority) askOne(ctx context.Context, q *Question) (*quorleasev1.Respo
 
 // answered notes what an answer to what any node may have says about the node.
 func (a *Authority) answered(q *Question, node members.Endpoint, answer *quorleasev1.ResponseItem) {
+	a.departures.Answered()
 	if !q.Anyone {
 		return
 	}
@@ -232,18 +236,20 @@ func (q *Question) item(now time.Time) *quorleasev1.RequestItem {
 // waits in a queue is no hung node's doing: it has half of what is left after that.
 // What any node may answer from memory is not waited for long while there is another
 // node; once all are in doubt it is, so that a slow authority is not asked twice as much.
+// hedged: it has less for that reason.
 func (a *Authority) part(
 	ctx context.Context, q *Question, node members.Endpoint,
-) (context.Context, context.CancelFunc) {
+) (part context.Context, cancel context.CancelFunc, hedged bool) {
 	deadline, ok := ctx.Deadline()
 	if !ok || !q.Safe || len(a.members.All()) < 2 {
-		return ctx, func() {}
+		return ctx, func() {}, false
 	}
 	now := time.Now()
 	waits := min(max(0, q.WaitsUntil.Sub(now)), max(0, deadline.Sub(now)))
 	half := max((deadline.Sub(now)-waits)/2, partMin)
-	if q.Anyone && q.asked == 0 && a.hedges.Left() && a.members.Spare(q.tried, node) {
-		half = min(half, anyPatience)
+	if q.Anyone && q.asked == 0 && half > anyPatience && a.hedges.Left() && a.members.Spare(q.tried, node) {
+		half, hedged = anyPatience, true
 	}
-	return context.WithTimeout(ctx, waits+half)
+	part, cancel = context.WithTimeout(ctx, waits+half)
+	return part, cancel, hedged
 }

@@ -28,10 +28,12 @@ type attendant struct {
 
 // attend has a question end with errSilent once its node is silent, where another node can
 // be asked the same and nobody waits in a queue: once, since one that is silent may be slow,
-// and is not to be asked everything again and again. What any node may have has a shorter
-// wait of its own. done is to be called when the question has ended.
+// and is not to be asked everything again and again; and no more often than every tenth
+// answer pays for, since all of them may be slow. What any node may have has a shorter wait
+// of its own. done is to be called when the question has ended.
 func (a *Authority) attend(ctx context.Context, q *Question, s *session.Session) (_ context.Context, done func()) {
-	if q.Anyone || !q.Safe || q.asked > 0 || !q.WaitsUntil.IsZero() || len(a.members.All()) < 2 {
+	if q.Anyone || !q.Safe || q.asked > 0 || !q.WaitsUntil.IsZero() ||
+		!a.departures.Left() || len(a.members.All()) < 2 {
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

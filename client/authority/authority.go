@@ -51,6 +51,8 @@ type Authority struct {
 	// hedges pays for asking another node before the first one has had its part of the
 	// deadline.
 	hedges *patience.Hedges
+	// departures pays for leaving a node that answers nobody.
+	departures *patience.Hedges
 	// alarm says when somebody is told of an incident; its lock orders what the
 	// machine says.
 	alarm struct {
@@ -69,7 +71,7 @@ type Authority struct {
 func New(config Config) (*Authority, error) {
 	a := &Authority{
 		config: config, machine: config.Machine, salt: rand.Uint64(),
-		hedges: patience.NewHedges(), doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
+		hedges: patience.NewHedges(), departures: patience.NewHedges(), doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
 	}
 	// An idle client, too, is to find out that the authority is lost.
 	config.Members.Changed = func(s members.State) {
