@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -106,6 +107,28 @@ func TestNodesThatAreSlowToSay(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			c := stocked(t, w)
 			defer c.Close()
+			w.Freeze(2)
+			if slowest, others := w.slowest(c, 4*time.Second); slowest > 110*time.Millisecond || others > 0 {
+				t.Errorf("the slowest took %v, %d were not granted from escrow", slowest, others)
+			}
+		})
+	})
+	t.Run("a_node_hangs_after_a_slow_time", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			c := stocked(t, w)
+			defer c.Close()
+			// Who has no more time than this asks nobody early, and pays for nothing.
+			for range 5 {
+				w.Hang(2)
+				var asked sync.WaitGroup
+				for range 400 {
+					asked.Go(func() { w.ask(c, "open", 160*time.Millisecond) })
+					pass(75 * time.Microsecond)
+				}
+				asked.Wait()
+				w.Serve(2)
+				pass(3 * time.Second)
+			}
 			w.Freeze(2)
 			if slowest, others := w.slowest(c, 4*time.Second); slowest > 110*time.Millisecond || others > 0 {
 				t.Errorf("the slowest took %v, %d were not granted from escrow", slowest, others)
