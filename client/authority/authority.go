@@ -71,7 +71,8 @@ type Authority struct {
 func New(config Config) (*Authority, error) {
 	a := &Authority{
 		config: config, machine: config.Machine, salt: rand.Uint64(),
-		hedges: patience.NewHedges(), departures: patience.NewHedges(), doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
+		hedges: patience.NewHedges(), departures: patience.NewHedges(),
+		doubt: make(chan struct{}, 1), abandoned: make(chan string, abandonedMax),
 	}
 	// An idle client, too, is to find out that the authority is lost.
 	config.Members.Changed = func(s members.State) {
