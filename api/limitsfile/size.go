@@ -31,7 +31,7 @@ const sizeForm = "a duration of the rate, like 10s, or tokens by dimension, like
 // rate after target hands out in it, or tokens by dimension. A duration is also
 // that of the overrides, each of its own rate.
 func (d *decoder) sizes(n ast.Node, path string, l *quorleasev1.Limit, s size) {
-	if isMapping(n) {
+	if strict.IsMapping(n) {
 		for _, e := range d.Entries(n, path, sizeForm) {
 			at := strict.Join(path, strict.Shortened(e.Key))
 			tokens := d.Size(e.Value, at)
@@ -76,14 +76,6 @@ func (s size) of(r *quorleasev1.Rate, target int64, long time.Duration) *int64 {
 		tokens = whole.BurstIn(long)
 	}
 	return &tokens
-}
-
-func isMapping(n ast.Node) bool {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return true
-	}
-	return false
 }
 
 func dimensionOf(list []*quorleasev1.Dimension, name string) *quorleasev1.Dimension {

@@ -99,6 +99,15 @@ func Start(n ast.Node) Place {
 	return placeOf(n.GetToken())
 }
 
+// IsMapping says whether a node has fields.
+func IsMapping(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.MappingNode, *ast.MappingValueNode:
+		return true
+	}
+	return false
+}
+
 // Shortened is a key of the file as a part of a path: on one line and bounded.
 func Shortened(s string) string {
 	return strings.Trim(written.Quote(s), `"`)
