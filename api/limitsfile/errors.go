@@ -43,4 +43,4 @@ func (e FieldErrors) under(parent string) FieldErrors {
 type SourceError = strict.Error
 
 // SourceErrors is everything that is wrong with a file, by line; at most 20.
-type SourceErrors = strict.Errors
+type SourceErrors = strict.Errors //nolint:errname // it is a list of them, as its name says

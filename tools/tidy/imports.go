@@ -193,6 +193,15 @@ func outerRules() []ImportRule {
 			Why:   "the parts of a gateway know what to say and to whom, and neither listen nor dial",
 		},
 		{
+			Name: "gateway-file", Of: []string{"client/gateway/file"},
+			Only: []string{
+				"std", "client/gateway", "client/gateway/...", "client/names", "fsm/retry", "api/limitsfile/strict",
+				"api/limitsfile/written", "github.com/goccy/go-yaml/ast",
+			},
+			Never: []string{"context", "crypto/rand", "log/...", "net", "os/...", "syscall", "unsafe"},
+			Why:   "what a file means is a function of the file: who reads it opens files and looks at the environment",
+		},
+		{
 			Name: "client-figures", Of: []string{"client/clientprom", "client/gateway/gatewayprom"}, Never: serving,
 			Why: "as for the client; the metrics library is what this package is for",
 		},

@@ -42,7 +42,7 @@ func (r *reader) client(n ast.Node, path string) who.Client {
 		Name:     r.text(fields["name"], path+".name", names.ValueProblem),
 		Tenant:   r.text(fields["tenant"], path+".tenant", names.ValueProblem),
 		Classes:  r.texts(fields["classes"], path+".classes", clientClassesMax, names.DimensionProblem),
-		Keys:     r.texts(fields["key_sha256"], path+".key_sha256", clientsMax, nothing),
+		Keys:     r.hashes(fields["key_sha256"], path+".key_sha256"),
 		May:      r.texts(fields["may"], path+".may", clientsMax, names.ValueProblem),
 		Tenants:  r.texts(fields["tenants"], path+".tenants", clientsMax, names.ValueProblem),
 		Any:      r.Boolean(fields["any"], path+".any"),
@@ -64,7 +64,18 @@ func (r *reader) client(n ast.Node, path string) who.Client {
 	return c
 }
 
-func nothing(string) string { return "" }
+// hashes reads hashes of keys, also those that YAML takes for a number. Whether they are some
+// is for package who to say, which repeats none.
+func (r *reader) hashes(n ast.Node, path string) (list []string) {
+	for i, item := range r.Items(n, path) {
+		if _, is := item.(ast.ScalarNode); !is || item.Type() == ast.NullType {
+			r.FailNode(item, fmt.Sprintf("%s[%d]", path, i), "want a SHA-256 in hex digits")
+			continue
+		}
+		list = append(list, item.GetToken().Value)
+	}
+	return list
+}
 
 // mode reads what becomes of requests that a rule finds.
 func (r *reader) mode(n ast.Node, path string) who.Mode {
@@ -138,8 +149,7 @@ func (r *reader) blame(text string) {
 		name, number, _ := strings.Cut(field, "[")
 		switch name {
 		case "keys":
-			name = "key_sha256"
-			if !r.Has(at + "." + name) {
+			if name = "key_sha256"; !r.Has(at+".key_sha256") && r.Has(at+".key_file") {
 				name = "key_file"
 			}
 		case "unmarked":

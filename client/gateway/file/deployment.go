@@ -114,7 +114,7 @@ func parseUpstream(s string) (*url.URL, string) {
 
 // provider reads which one answers; without a word, the one whose host it is.
 func (r *reader) provider(n ast.Node, path string, upstream *url.URL) *provider.Table {
-	name := ""
+	var name string
 	switch {
 	case n != nil:
 		name = r.Text(n, path)

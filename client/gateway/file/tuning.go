@@ -138,7 +138,7 @@ func (r *reader) attempts(n ast.Node, f *File) {
 	}
 	const at = "attempts"
 	fields := r.Fields(n, at, "remembered", "entries", "volatile", "markers")
-	f.Gateway.Attempts.TTL = r.span(fields["remembered"], at+".remembered", time.Second, time.Hour)
+	f.Gateway.Attempts.TTL = r.span(fields["remembered"], at+".remembered", time.Hour)
 	f.Gateway.Attempts.Entries = int(r.number(fields["entries"], at+".entries", 256, 1<<24))
 	if fields["volatile"] != nil {
 		f.Gateway.Hashes.Volatile = r.texts(fields["volatile"], at+".volatile", canon.VolatileMax, volatileProblem)
@@ -195,9 +195,9 @@ func (r *reader) circuit(n ast.Node, f *File) {
 	c.CallThrottles = r.orNever(fields["throttles"], at+".throttles", written.ParseSize, 100)
 	c.Least = int(r.number(fields["least"], at+".least", 1, 1<<20))
 	c.FractionBP = r.orNever(fields["fraction"], at+".fraction", written.ParseShare, 10_000)
-	c.Window = r.span(fields["window"], at+".window", time.Second, time.Hour)
-	c.Open = r.span(fields["open"], at+".open", time.Second, time.Hour)
-	c.HintMax = r.span(fields["hint_max"], at+".hint_max", time.Second, 24*time.Hour)
+	c.Window = r.span(fields["window"], at+".window", time.Hour)
+	c.Open = r.span(fields["open"], at+".open", time.Hour)
+	c.HintMax = r.span(fields["hint_max"], at+".hint_max", 24*time.Hour)
 	if open := cmp.Or(c.Open, openDefault); c.HintMax != 0 && c.HintMax < open {
 		r.Fail(at+".hint_max", "%s is less than open, %s", written.FormatDuration(c.HintMax), written.FormatDuration(open))
 	}

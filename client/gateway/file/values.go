@@ -63,15 +63,14 @@ func (r *reader) number(n ast.Node, path string, least, most int64) int64 {
 	return *value
 }
 
-// span reads a duration, 0 where it is absent.
-func (r *reader) span(n ast.Node, path string, least, most time.Duration) time.Duration {
+// span reads a duration from a second to most, 0 where it is absent.
+func (r *reader) span(n ast.Node, path string, most time.Duration) time.Duration {
 	value := r.Duration(n, path)
 	if value == nil {
 		return 0
 	}
-	if *value < least || *value > most {
-		r.FailNode(n, path, "%s is out of range %s..%s", written.FormatDuration(*value),
-			written.FormatDuration(least), written.FormatDuration(most))
+	if *value < time.Second || *value > most {
+		r.FailNode(n, path, "%s is out of range 1s..%s", written.FormatDuration(*value), written.FormatDuration(most))
 	}
 	return *value
 }
