@@ -89,7 +89,7 @@ var serving = []string{
 
 // ImportRules returns the directions in which packages may know one another.
 func ImportRules() []ImportRule {
-	return slices.Concat(pureRules(), outerRules(), libraryRules())
+	return slices.Concat(pureRules(), outerRules(), clientRules(), libraryRules())
 }
 
 const logv1, peerv1 = "api/quorlease/log/v1", "api/quorlease/peer/v1"
@@ -178,6 +178,22 @@ func outerRules() []ImportRule {
 			Why:   "servers translate; they neither dial nor parse command lines",
 		},
 		{
+			Name: "product", Of: []string{"..."},
+			Except: []string{"fsm/fsmtest", "cluster/clustertest", "api/dashboard/browsertest", "tools/..."},
+			Never: []string{
+				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
+				"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...",
+				"github.com/chromedp/...", "api/dashboard/browsertest",
+			},
+			Why: "what helps tests is not shipped",
+		},
+	}
+}
+
+// clientRules are about what users build into programs of their own.
+func clientRules() []ImportRule {
+	return []ImportRule{
+		{
 			Name: "client", Of: []string{"client/..."},
 			Except: []string{"client/clienttest", "client/clientprom", "client/gateway/gatewayprom"},
 			Never:  append([]string{"github.com/prometheus/..."}, serving...),
@@ -204,16 +220,6 @@ func outerRules() []ImportRule {
 		{
 			Name: "client-figures", Of: []string{"client/clientprom", "client/gateway/gatewayprom"}, Never: serving,
 			Why: "as for the client; the metrics library is what this package is for",
-		},
-		{
-			Name: "product", Of: []string{"..."},
-			Except: []string{"fsm/fsmtest", "cluster/clustertest", "api/dashboard/browsertest", "tools/..."},
-			Never: []string{
-				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
-				"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...",
-				"github.com/chromedp/...", "api/dashboard/browsertest",
-			},
-			Why: "what helps tests is not shipped",
 		},
 	}
 }
