@@ -66,7 +66,6 @@ func TestPlans(t *testing.T) {
 			if n := w.Counts(); n.Acquires != 10 {
 				t.Errorf("%+v, want an acquire for each call", n)
 			}
-			print(w.Counts().Operations, " ", w.renewals.Load(), "\n")
 		})
 	})
 	t.Run("S3-13_new_limits_count_after_a_plan's_life", func(t *testing.T) {

@@ -27,6 +27,7 @@ limits:
    burst: {requests: 1000, tokens: 100_000}}
 - {name: narrow, match: {narrow: "*"}, per: [narrow], rate: {requests: 10/s}, burst: {requests: 10}}
 - {name: inflight, match: {slots: "*"}, per: [slots], concurrency: 2, lease: 4s}
+retry_budgets: [{name: everybody, match: {client: "*"}}]
 `
 
 // world is a cluster and a client of it that a desk asks.
@@ -179,4 +180,28 @@ func (w *world) level(limit, key string) (levels map[string]int64, leases int) {
 func (w *world) counted(name string) (stat fsm.ClientStat) {
 	w.View(func(m *fsm.Machine, now bucket.Instant) { stat = m.Client(now, name) })
 	return stat
+}
+
+// alone is a client of one node in real time, whose limits have room for a benchmark.
+func alone() (stop func(), c *client.Client, err error) {
+	cluster, err := clienttest.New(1)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := cluster.LimitsFile(`
+limits:
+- {name: deployment, match: {deployment: "*"}, per: [deployment],
+   rate: {requests: 1_000_000_000/s, tokens: 1_000_000_000/s}}
+- {name: tenant, match: {tenant: "*"}, per: [tenant], rate: {requests: 1_000_000_000/s, tokens: 1_000_000_000/s}}
+`); err != nil {
+		return nil, nil, err
+	}
+	c, err = client.New(client.Config{
+		Endpoints: cluster.Endpoints(), Client: "gateway", Dial: cluster.Dial,
+		Alerts: []alert.Sink{alert.Func(func(alert.Alert) {})},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() { c.Close(); cluster.Close() }, c, nil
 }

@@ -1,0 +1,164 @@
+package charge_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/quorlease/quorlease/client"
+	"github.com/quorlease/quorlease/client/gateway/charge"
+)
+
+// attempt is a call of a client that made so many retries before.
+func attempt(name string, n uint32) charge.Work {
+	work := call("a", 10)
+	work.Client, work.Attempt = name, n
+	return work
+}
+
+// TestRetryBudgets: each client behind the gateway has his own, before any token is taken,
+// and each call is counted once.
+func TestRetryBudgets(t *testing.T) {
+	t.Run("S1-30_S1-20_a_storm_takes_no_token_and_no_one_else's_turn", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, attempt("storm", 0))
+			w.warm(d, attempt("calm", 0))
+			asked, admitted, refused := w.asked.Load(), 0, 0
+			var last *client.Decision
+			for range 1000 {
+				c, decision, err := d.Take(t.Context(), attempt("storm", 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if last = decision; c == nil {
+					refused++
+				} else {
+					c.Settle(nil)
+					admitted++
+				}
+				pass(time.Millisecond)
+			}
+			if admitted < 40 || admitted > 60 {
+				t.Errorf("%d retries are admitted, want about the fifty that are always let through", admitted)
+			}
+			if one := last.Denials[0]; one.Reason != "RETRY_BUDGET" || one.RetryAfter != time.Minute || one.FreesIn <= 0 ||
+				last.Source != client.Local {
+				t.Errorf("%+v, want this gateway's refusal with its wait", last)
+			}
+			if n := w.asked.Load() - asked; n > 2 {
+				t.Errorf("the authority was asked %d times", n)
+			}
+			s := d.Stats()
+			if s.OverBudget != uint64(refused) {
+				t.Errorf("%d of %d refusals are counted", s.OverBudget, refused)
+			}
+			before, _ := w.level("tenant", "a")
+			for range 1000 {
+				w.denied(d, attempt("storm", 2))
+			}
+			if after, _ := w.level("tenant", "a"); after["requests"] < before["requests"] {
+				t.Errorf("refusals have cost %d requests", before["requests"]-after["requests"])
+			}
+			w.take(d, attempt("calm", 1)).Settle(nil)
+		})
+	})
+	t.Run("S1-19_an_attempt_above_the_most_is_never_let_through", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, attempt("c", 0))
+			w.take(d, attempt("c", 3)).Settle(nil)
+			if got := w.denied(d, attempt("c", 4)).Denials[0]; got.Reason != "ATTEMPTS" || !got.Never {
+				t.Errorf("%+v, want never", got)
+			}
+		})
+	})
+	t.Run("S1-28_S1-31_each_call_is_counted_once", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			desks := []*charge.Desk{w.desk(nil), w.desk(nil)}
+			for i := range 2000 {
+				for j, d := range desks {
+					work := attempt(fmt.Sprint("c", i%3), uint32(i%10/9))
+					// Some take a slot: they ask, and are counted by who is asked.
+					if (i+j)%50 == 0 {
+						work.Attributes["slots"] = "s"
+					}
+					if c, _, err := d.Take(t.Context(), work); err != nil {
+						t.Fatal(err)
+					} else if c != nil {
+						c.Settle(nil)
+					}
+					pass(time.Millisecond)
+				}
+			}
+			pass(3 * time.Second)
+			var told, permits int64
+			for i := range 3 {
+				told += w.counted(fmt.Sprint("c", i)).Count.Total
+			}
+			for _, d := range desks {
+				permits += int64(d.Stats().Permits)
+			}
+			// What asks is counted by a node as it decides, which this cluster leaves out.
+			if told != permits || permits < 2000 {
+				t.Errorf("%d are told of %d that were paid from what is held", told, permits)
+			}
+			if got := w.counted("gateway").Count; got.Total != 0 {
+				t.Errorf("%+v is counted as the gateway's own", got)
+			}
+		})
+	})
+	t.Run("S3-43_the_gateway's_own_tries_are_not_the_client's", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.acquire = func(r client.Request) *client.Decision {
+				if r.Attempt != 0 {
+					t.Errorf("attempt %d of the client's is told", r.Attempt)
+				}
+				return nil
+			}
+			work := attempt("c", 2)
+			work.Again = true
+			w.warm(d, work)
+			for range 200 {
+				w.take(d, work).Settle(nil)
+				pass(time.Millisecond)
+			}
+			pass(2 * time.Second)
+			if got := w.counted("c").Count; got.Total != 0 {
+				t.Errorf("%+v, want nothing counted", got)
+			}
+		})
+	})
+	t.Run("S1-31_whom_the_authority_refuses_asks_until_it_does_not", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, attempt("c", 0))
+			over, refusals := false, 0
+			w.acquire = func(r client.Request) *client.Decision {
+				if !over || r.Client != "c" {
+					return nil
+				}
+				refusals++
+				return &client.Decision{Denials: []client.Denial{{Reason: "RETRY_BUDGET", RetryAfter: time.Minute}}}
+			}
+			over = true
+			// The plan is made anew within ten seconds, and by then it is found out.
+			for refusals == 0 {
+				if c, _, _ := d.Take(t.Context(), attempt("c", 0)); c != nil {
+					c.Settle(nil)
+				}
+				pass(10 * time.Millisecond)
+			}
+			for range 100 {
+				if got := w.denied(d, attempt("c", 0)); got.Denials[0].Reason != "RETRY_BUDGET" {
+					t.Fatalf("%+v", got)
+				}
+				w.take(d, attempt("other", 0)).Settle(nil)
+			}
+			over = false
+			w.take(d, attempt("c", 0)).Settle(nil)
+			w.warm(d, attempt("c", 0))
+		})
+	})
+}
