@@ -28,6 +28,9 @@ const (
 	taken
 	// kept: the probe was refused, and until is when the circuit may be probed again.
 	kept
+	// closed: another gateway has closed the circuit, and Learn has not given it. until is
+	// for how long that is true.
+	closed
 )
 
 // claim is what is known of the probe of a circuit. The Prober's lock guards it.
@@ -65,6 +68,9 @@ func (p *Prober) wantLocked(key circuit.Key) {
 // endLocked forgets a claim, and has its slot given back.
 func (p *Prober) endLocked(c *claim) {
 	delete(p.mu.claims, c.key)
+	if c.state == closed {
+		p.news.Add(-1)
+	}
 	if c.lease.ID != "" {
 		p.mu.back = append(p.mu.back, c.lease)
 	}
@@ -119,6 +125,12 @@ func (p *Prober) next() (work func(context.Context), wait time.Duration, done bo
 		p.mu.running++
 		return func(ctx context.Context) { p.release(ctx, lease) }, 0, false
 	}
+	if len(p.mu.won) > 0 {
+		won := p.mu.won[0]
+		p.mu.won = p.mu.won[1:]
+		p.mu.running++
+		return func(ctx context.Context) { p.mark(ctx, won) }, 0, false
+	}
 	if len(p.mu.wanted) > 0 {
 		key := p.mu.wanted[0]
 		p.mu.wanted = p.mu.wanted[1:]
@@ -143,6 +155,7 @@ func (p *Prober) sweepLocked(now time.Duration) {
 			p.endLocked(c)
 		}
 	}
+	next = min(next, p.unmarkLocked(now))
 	p.mu.sweep = max(next, now+sweepGap)
 }
 
@@ -152,14 +165,14 @@ func (p *Prober) setLocked(c *claim, s state, until time.Duration) {
 	p.mu.sweep = min(p.mu.sweep, until)
 }
 
-// ask asks the authority for a slot.
+// ask asks the authority for a slot, unless another gateway has closed the circuit.
 func (p *Prober) ask(ctx context.Context, key circuit.Key) {
-	bounded, cancel := context.WithTimeout(ctx, askMax)
-	defer cancel()
-	d, err := p.config.Authority.Acquire(bounded, client.Request{
-		Track:   true,
-		Charges: []client.Charge{{Limit: p.config.Limit, Key: slotOf(key), Dimension: "slots", Amount: 1}},
-	})
+	isClosed := p.look(ctx, key)
+	var d *client.Decision
+	var err error
+	if !isClosed {
+		d, err = p.acquire(ctx, slotOf(key))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	defer p.rouse()
@@ -167,6 +180,10 @@ func (p *Prober) ask(ctx context.Context, key circuit.Key) {
 	c := p.mu.claims[key]
 	now := p.now()
 	switch {
+	case isClosed:
+		p.mu.stats.Closed++
+		p.news.Add(1)
+		p.setLocked(c, closed, now+p.config.Mark)
 	case err != nil || d.Source == client.Local:
 		// Nobody can say who else probes.
 		p.mu.stats.Alone++
@@ -183,6 +200,18 @@ func (p *Prober) ask(ctx context.Context, key circuit.Key) {
 	if p.mu.closed {
 		p.endLocked(c)
 	}
+}
+
+// acquire asks for the slot of a key.
+func (p *Prober) acquire(ctx context.Context, key string) (*client.Decision, error) {
+	bounded, cancel := context.WithTimeout(ctx, askMax)
+	defer cancel()
+	return p.config.Authority.Acquire(bounded, client.Request{Track: true, Charges: p.slot(key)})
+}
+
+// slot is one slot of a key.
+func (p *Prober) slot(key string) []client.Charge {
+	return []client.Charge{{Limit: p.config.Limit, Key: key, Dimension: "slots", Amount: 1}}
 }
 
 // release gives a slot back. One that can't be given back ends with its lease.
@@ -206,6 +235,11 @@ func slotOf(key circuit.Key) string {
 	if key.All {
 		text = `\all|` + escape.Replace(key.Deployment)
 	}
+	return short(text)
+}
+
+// short is a text that may be the key of a bucket.
+func short(text string) string {
 	if len(text) <= keyMax {
 		return text
 	}

@@ -5,27 +5,30 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 )
 
-// Asker asks the authority for slots, and gives them back. *client.Client is one.
+// Asker asks the authority for slots, looks whether there are any, and gives them back.
+// *client.Client is one.
 type Asker interface {
 	Acquire(ctx context.Context, r client.Request) (*client.Decision, error)
+	Peek(ctx context.Context, class string, charges ...client.Charge) (*client.Decision, error)
 	Release(ctx context.Context, lease client.Lease) (*client.Settlement, error)
 }
 
 // ProberConfig says which slots are asked for. Only Authority is needed.
 type ProberConfig struct {
 	Authority Asker
-	// Limit names a limit of slots: as many as it has for each key may probe one circuit at
-	// once. Default "circuit-probes":
+	// Limit names a limit of one slot for each key. Default "circuit-probes":
 	//
 	//	{name: circuit-probes, per: [key], concurrency: 1, lease: 60s}
 	//
-	// Its lease should be no shorter than circuit.Config.ProbeMax.
+	// Its lease should be no shorter than circuit.Config.ProbeMax. With more slots so many
+	// gateways probe at once, and none hears from another one that a circuit has closed.
 	Limit string
 	// Shared gets what circuits publish, and is asked for what they learn: a Teller. Nil:
 	// nobody.
@@ -36,6 +39,10 @@ type ProberConfig struct {
 	// Unused is how long a slot is held for which no request comes, 100 ms to 1 min.
 	// Default 5 s.
 	Unused time.Duration
+	// Mark is for how long others can see that a circuit was closed, 1 s to 1 min. Default
+	// 5 s. It has to be shorter than any circuit is open for, which is circuit.Config.Open
+	// and Config.LeastPause: else what closed before it opened last would close it.
+	Mark time.Duration
 	// Asking is how many questions are asked at once, 1 to 1,024. Default 16.
 	Asking int
 	// Keys is how many circuits are remembered that are being probed, 16 to 2^20. Default
@@ -54,6 +61,7 @@ func (c *ProberConfig) defaults() {
 	}
 	put(&c.Again, time.Second)
 	put(&c.Unused, 5*time.Second)
+	put(&c.Mark, 5*time.Second)
 	put(&c.Asking, 16)
 	put(&c.Keys, 16_384)
 	put(&c.CloseWithin, 2*time.Second)
@@ -67,6 +75,7 @@ func (c *ProberConfig) validate() error {
 		limit("limit", c.Limit),
 		within("again", c.Again, 100*time.Millisecond, time.Minute),
 		within("unused", c.Unused, 100*time.Millisecond, time.Minute),
+		within("mark", c.Mark, time.Second, time.Minute),
 		within("asking", c.Asking, 1, 1024),
 		within("keys", c.Keys, 16, 1<<20),
 		within("close within", c.CloseWithin, time.Millisecond, time.Minute),
@@ -77,11 +86,13 @@ func (c *ProberConfig) validate() error {
 	return errors.Join(problems...)
 }
 
-// Prober lets as many gateways probe a circuit as the authority has slots for it, which is
-// one. It is the circuits' Prober and, so that it hears how a probe ended, their Shared;
+// Prober lets that gateway probe a circuit that has the slot which the authority holds for
+// it. It is the circuits' Prober and, so that it hears how a probe ended, their Shared;
 // what it is told there it passes on.
 //
-// A slot that a probe has closed its circuit with is given back at once. That of a probe
+// Who closes a circuit takes a second slot for a moment, the mark, and gives the first one
+// back. Others look for the mark before they ask for the slot, and Learn has it for them:
+// one probe closes the circuit for all gateways that have work for it. The slot of a probe
 // that was refused is kept for as long as the circuit is open: nobody else probes
 // meanwhile. After one that told nothing the same gateway probes again, until its time is
 // over. While nobody answers, or the limit does not exist, each gateway probes for itself:
@@ -96,20 +107,25 @@ type Prober struct {
 	joined  chan struct{}
 	once    sync.Once
 	failure error
+	// news is how many circuits others have closed that Learn has not given.
+	news atomic.Int64
 
 	mu struct {
 		sync.Mutex
 		claims map[circuit.Key]*claim
-		// wanted are the keys to ask for, and back the leases to give back.
+		// wanted are the keys to ask for, won those that a probe has closed, marks the leases
+		// that say so, and back those to give back.
 		wanted []circuit.Key
+		won    []*claim
+		marks  []mark
 		back   []client.Lease
 		// running is how many questions are under way, and left how many slots could not be
 		// given back.
 		running, left int
 		// sweep is when claims are looked through for those that are over.
-		sweep time.Duration
-		closed  bool
-		stats   ProberStats
+		sweep  time.Duration
+		closed bool
+		stats  ProberStats
 	}
 }
 
@@ -120,7 +136,9 @@ type ProberStats struct {
 	Granted, Denied, Alone uint64
 	// Unused counts slots for which no request came.
 	Unused uint64
-	// Held is how many are held.
+	// Closed counts circuits that others have closed.
+	Closed uint64
+	// Held is how many are held, marks included.
 	Held int
 }
 
@@ -153,7 +171,7 @@ func (p *Prober) Claim(_ time.Duration, key circuit.Key, most time.Duration) boo
 	c := p.mu.claims[key]
 	switch {
 	case c == nil:
-	case c.state == asking:
+	case c.state == asking, c.state == closed && now < c.until:
 		return false
 	case now >= c.until:
 		p.endLocked(c)
@@ -178,6 +196,9 @@ func (p *Prober) Publish(now time.Duration, key circuit.Key, n circuit.Notice) {
 	c := p.mu.claims[key]
 	switch {
 	case c == nil || c.state != granted && c.state != taken:
+	case n.Closed && c.lease.ID != "":
+		delete(p.mu.claims, key)
+		p.mu.won = append(p.mu.won, c)
 	case n.Closed || n.Wait <= 0:
 		p.endLocked(c)
 	default:
@@ -186,12 +207,16 @@ func (p *Prober) Publish(now time.Duration, key circuit.Key, n circuit.Notice) {
 	p.rouse()
 }
 
-// Learn is what others have said.
+// Learn is what others have said: what Shared has, or that one of them has closed it.
 func (p *Prober) Learn(now time.Duration, key circuit.Key) (circuit.Notice, bool) {
-	if p.config.Shared == nil {
-		return circuit.Notice{}, false
+	isClosed := p.news.Load() > 0 && p.closed(key)
+	if p.config.Shared != nil {
+		if n, news := p.config.Shared.Learn(now, key); news {
+			// What closed it was before that, or will be seen again.
+			return n, true
+		}
 	}
-	return p.config.Shared.Learn(now, key)
+	return circuit.Notice{Closed: isClosed, Overloaded: isClosed && key.All}, isClosed
 }
 
 // Stats are the figures now.
@@ -199,6 +224,7 @@ func (p *Prober) Stats() ProberStats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.mu.stats
+	s.Held = len(p.mu.marks)
 	for _, c := range p.mu.claims {
 		if c.lease.ID != "" {
 			s.Held++
@@ -218,6 +244,11 @@ func (p *Prober) Close() error {
 				p.endLocked(c)
 			}
 		}
+		for _, c := range p.mu.won {
+			p.mu.back = append(p.mu.back, c.lease)
+		}
+		p.mu.won = nil
+		p.unmarkLocked(never)
 		p.mu.Unlock()
 		p.rouse()
 		limit := time.NewTimer(p.config.CloseWithin)

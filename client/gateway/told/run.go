@@ -41,7 +41,7 @@ const (
 	// may have.
 	reasonMax     = 256
 	attributesMax = 32
-	never     = time.Duration(math.MaxInt64)
+	never         = time.Duration(math.MaxInt64)
 )
 
 // run tells until everything is told after Close, or ctx ends.
@@ -98,7 +98,7 @@ func (t *Teller) next() (batch []*entry, wait time.Duration, done bool) {
 	if t.mu.queue.len() == 0 {
 		return nil, t.idleLocked(now), closing
 	}
-	if now < t.mu.hold && !(closing && t.mu.failures == 0) {
+	if now < t.mu.hold && (!closing || t.mu.failures > 0) {
 		return nil, t.mu.hold - now, false
 	}
 	isDue := func(e *entry) bool { return closing || e.due <= now }

@@ -101,13 +101,13 @@ func (t *Teller) Tell(about About, v *provider.Verdict) {
 	t.enqueue(now, e)
 }
 
-// enqueue makes an answer wait, or adds it to an equal one. False: it can't be told.
-func (t *Teller) enqueue(now time.Duration, e *entry) bool {
+func (t *Teller) enqueue(now time.Duration, e *entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.enqueueLocked(now, e)
+	t.enqueueLocked(now, e)
 }
 
+// enqueueLocked makes an answer wait, or adds it to an equal one. False: it can't be told.
 func (t *Teller) enqueueLocked(now time.Duration, e *entry) bool {
 	if t.mu.closed {
 		return false
@@ -182,6 +182,7 @@ func subjectOf(a *feedback.Answer) (subject, problem string) {
 	}
 	slices.Sort(all)
 	var text strings.Builder
+	text.Grow(len(all) * 32)
 	for _, name := range all {
 		value := a.Attributes[name]
 		if problem = names.DimensionProblem(name); problem == "" {
