@@ -34,7 +34,8 @@ type Config struct {
 	// Default 1 s: sooner the authority lowers nothing a second time.
 	Moment time.Duration
 	// Keep is for how long a refusal is worth telling that could not be told, 1 s to 1 h, or
-	// until its wait is over, if that is later. Default 10 s. Spend caps always are.
+	// until its wait is over, if that is later. Default 10 s. Spend caps always are, headers
+	// for 2 s.
 	Keep time.Duration
 
 	// LeastPause is the shortest time for which the authority closes something that circuits
@@ -159,13 +160,13 @@ type About struct {
 
 // Stats are what a Teller has done since it was made, and what it holds.
 type Stats struct {
-	// Told counts answers that were told, in Reports reports. Failed counts reports that
-	// were not answered.
-	Told, Reports, Failed uint64
+	// Told counts answers that were told, in Reports reports, and Asked what was only told to
+	// hear what is closed. Failed counts reports that were not answered.
+	Told, Asked, Reports, Failed uint64
 	// Merged counts answers that were told by a report about an equal one, and notices of
 	// what is closed for long enough already.
 	Merged uint64
-	// Stale counts refusals that were over before they could be told, Lost answers for which
+	// Stale counts answers that were over before they could be told, Lost answers for which
 	// there was no room, Refused those that the authority does not take.
 	Stale, Lost, Refused uint64
 	// Unheard counts answers of which nobody at the authority heard: no limit with a target

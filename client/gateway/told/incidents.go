@@ -21,7 +21,7 @@ const (
 	// keep, until an answer means that it is over: what was sent before may still succeed.
 	quietMin = 10 * time.Minute
 	// plenty is more than any bucket has: to say that so much is left changes nothing, and
-	// its answer says whether the key is blocked.
+	// the answer says for how long the key is paused, and whether it is blocked.
 	plenty = 1 << 53
 )
 
@@ -234,10 +234,8 @@ func (t *Teller) recheckLocked(now time.Duration) {
 	for _, one := range t.mu.money.byCause {
 		if one.Blocked && now >= one.check {
 			one.check = now + t.config.Recheck
-			a := one.answer
-			a.Kind, a.Reason, a.Remaining = checks, "", map[string]int64{"requests": plenty}
 			key := circuit.Key{Tenant: one.Tenant, Deployment: one.Deployment}
-			t.enqueueLocked(now, &entry{answer: a, circuit: key, came: now})
+			t.enqueueLocked(now, t.question(now, key, one.answer))
 		}
 	}
 }

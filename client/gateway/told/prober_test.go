@@ -1,7 +1,6 @@
 package told
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,109 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 )
-
-// slots is an authority that has one slot for each key, for a minute.
-type slots struct {
-	mu sync.Mutex
-	// held are the leases that have a slot.
-	held  map[string]client.Lease
-	takes time.Duration
-	// fails is what is answered instead, and local: nobody answers.
-	fails error
-	local bool
-	// acquires, looks and returns count what was asked.
-	acquires, looks, returns int
-}
-
-func newSlots() *slots {
-	return &slots{held: make(map[string]client.Lease), takes: 5 * time.Millisecond}
-}
-
-func (s *slots) wait(ctx context.Context) error {
-	select {
-	case <-time.After(s.takes):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (s *slots) decideLocked(key string) *client.Decision {
-	if lease, is := s.held[key]; is && time.Now().Before(lease.Ends) {
-		return &client.Decision{Source: client.Consensus, Denials: []client.Denial{{
-			Reason: "CONCURRENCY", Limit: "circuit-probes", Key: key, RetryAfter: time.Until(lease.Ends),
-		}}}
-	}
-	return &client.Decision{Granted: true, Source: client.Consensus}
-}
-
-func (s *slots) Acquire(ctx context.Context, r client.Request) (*client.Decision, error) {
-	if err := s.wait(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.acquires++
-	switch c := r.Charges[0]; {
-	case s.fails != nil:
-		return nil, s.fails
-	case s.local:
-		return &client.Decision{Granted: true, Source: client.Local, Lease: client.Lease{ID: "local", Local: true}}, nil
-	case !r.Track || len(r.Charges) != 1 || c.Limit != "circuit-probes" || c.Dimension != "slots" || c.Amount != 1:
-		return nil, fmt.Errorf("bad request %+v", r)
-	default:
-		d := s.decideLocked(c.Key)
-		if d.Granted {
-			d.Lease = client.Lease{ID: fmt.Sprint(s.acquires), Tracked: true, Ends: time.Now().Add(time.Minute)}
-			s.held[c.Key] = d.Lease
-		}
-		return d, nil
-	}
-}
-
-func (s *slots) Peek(ctx context.Context, _ string, charges ...client.Charge) (*client.Decision, error) {
-	if err := s.wait(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.looks++
-	if s.fails != nil || s.local {
-		return nil, client.ErrUnanswered
-	}
-	return s.decideLocked(charges[0].Key), nil
-}
-
-func (s *slots) Release(ctx context.Context, lease client.Lease) (*client.Settlement, error) {
-	if err := s.wait(ctx); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.returns++
-	for key, held := range s.held {
-		if held.ID == lease.ID {
-			delete(s.held, key)
-			return &client.Settlement{State: "RELEASED"}, nil
-		}
-	}
-	return nil, errors.New("no such lease")
-}
-
-// taken are how many slots are.
-func (s *slots) taken() (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, lease := range s.held {
-		if time.Now().Before(lease.Ends) {
-			n++
-		}
-	}
-	return n
-}
 
 // gate is a gateway: its circuits, and who lets it probe.
 type gate struct {
@@ -255,6 +153,10 @@ func TestOneProbe(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestOldMark: a mark is about the opening that it closed.
+func TestOldMark(t *testing.T) {
 	t.Run("S2-26_what_closed_before_closes_nothing_now", func(t *testing.T) {
 		fleet(t, 2, ProberConfig{}, func(t *testing.T, s *slots, all []*gate) {
 			pass(30 * second)
@@ -275,7 +177,8 @@ func TestOneProbe(t *testing.T) {
 	})
 }
 
-func TestSlots(t *testing.T) {
+// TestNoSlot: a circuit must not stay open for want of a slot.
+func TestNoSlot(t *testing.T) {
 	for name, breaks := range map[string]func(*slots){
 		"nobody_answers": func(s *slots) { s.local = true },
 		"no_such_limit":  func(s *slots) { s.fails = errors.New("LIMIT_NOT_FOUND") },
@@ -301,6 +204,10 @@ func TestSlots(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestSlotsComeBack: whatever becomes of who has one.
+func TestSlotsComeBack(t *testing.T) {
 	t.Run("S2-26_a_slot_for_which_no_request_comes", func(t *testing.T) {
 		fleet(t, 2, ProberConfig{}, func(t *testing.T, s *slots, all []*gate) {
 			pass(30 * second)
@@ -352,6 +259,9 @@ func TestSlots(t *testing.T) {
 			pass(time.Minute)
 		})
 	})
+}
+
+func TestProberBounds(t *testing.T) {
 	t.Run("S2-27_they_are_bounded", func(t *testing.T) {
 		fleet(t, 1, ProberConfig{Keys: 16, Asking: 2}, func(t *testing.T, s *slots, all []*gate) {
 			p := all[0].prober

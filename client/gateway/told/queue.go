@@ -19,14 +19,14 @@ const (
 	ranks
 )
 
-// checks is the kind of the question whether something is still blocked.
-const checks feedback.Kind = 0
+// questions is the kind of what is only told for its answer.
+const questions feedback.Kind = 0
 
 func rankOf(kind feedback.Kind) rank {
 	switch kind {
 	case feedback.SpendCap:
 		return money
-	case feedback.Observed, checks:
+	case feedback.Observed, questions:
 		return headers
 	default:
 		return refusals
@@ -92,15 +92,17 @@ func (q *queue) len() (n int) {
 	return n
 }
 
-// add makes an entry wait that is new. It is false where there is no room; lost: that, or
-// another one had to go that was not told.
-func (q *queue) add(e *entry) (ok, lost bool) {
+// add makes an entry wait that is new. It is false where there is no room. lost is that
+// which had to go and was not told, itself or another one.
+func (q *queue) add(e *entry) (ok bool, lost *entry) {
 	if len(q.byPlace) >= q.most {
 		victim := q.victim(e.rank)
 		if victim == nil {
-			return false, true
+			return false, e
 		}
-		lost = victim.waits
+		if victim.waits {
+			lost = victim
+		}
 		q.remove(victim)
 	}
 	q.byPlace[e.place] = e

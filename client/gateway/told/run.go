@@ -28,6 +28,9 @@ const (
 	// nearly is how much shorter than a notice the authority may hold closed what that is
 	// about, and it still need not be told.
 	nearly = time.Second
+	// headersKeep is for how long headers are worth telling, or the least time between two
+	// reports of them, if that is longer: then others have used what was left.
+	headersKeep = 2 * time.Second
 	// pauseFirst and pauseMax are how long there is no report after one that failed.
 	pauseFirst = 100 * time.Millisecond
 	pauseMax   = 2 * time.Second
@@ -123,10 +126,11 @@ func (t *Teller) idleLocked(now time.Duration) time.Duration {
 func (t *Teller) isOverLocked(now time.Duration, e *entry) bool {
 	switch {
 	case e.notice && t.closings.until(e.circuit) >= e.until-nearly:
-		t.mu.stats.Merged++
+		count(e, &t.mu.stats.Merged)
 		return true
-	case e.rank != money && e.place.kind != checks && now > max(e.until, e.came+t.config.Keep):
-		t.mu.stats.Stale++
+	case e.rank == headers && now > e.came+max(t.config.HeadersGap, headersKeep),
+		e.rank == refusals && now > max(e.until, e.came+t.config.Keep):
+		count(e, &t.mu.stats.Stale)
 		return true
 	default:
 		return false
@@ -185,7 +189,9 @@ func (t *Teller) answers(batch []*entry) []feedback.Answer {
 
 // toldLocked takes in what the authority has made of an answer.
 func (t *Teller) toldLocked(now time.Duration, e *entry, c feedback.Controlled) {
-	if e.place.kind != checks {
+	if e.place.kind == questions {
+		t.mu.stats.Asked++
+	} else {
 		t.mu.stats.Told++
 		if c.Gone {
 			t.mu.stats.Unheard++
@@ -193,7 +199,7 @@ func (t *Teller) toldLocked(now time.Duration, e *entry, c feedback.Controlled) 
 	}
 	t.mu.queue.rest(e, now)
 	if e.again {
-		e.due = now + t.gap(e.rank)
+		e.due = now + t.gap(e)
 		t.mu.queue.wait(e)
 	}
 	t.hear(now, e.circuit, c.Paused)
@@ -212,7 +218,7 @@ func (t *Teller) backLocked(batch []*entry) {
 func (t *Teller) joinLocked(e *entry) {
 	if e.again {
 		e.again = false
-		t.mu.stats.Merged++
+		count(e, &t.mu.stats.Merged)
 	}
 }
 
@@ -227,7 +233,7 @@ func (t *Teller) turnedDownLocked(now time.Duration, e *entry, err error) {
 		return
 	}
 	t.mu.queue.remove(e)
-	t.refusedLocked(now, err.Error())
+	t.refusedLocked(now, e, err.Error())
 }
 
 // failedLocked takes in that nobody may have heard of a batch.
@@ -250,8 +256,8 @@ func (t *Teller) failedLocked(now time.Duration, batch []*entry, err error) {
 
 // refusedLocked counts an answer that the authority does not take, and says so now and
 // then.
-func (t *Teller) refusedLocked(now time.Duration, problem string) {
-	t.mu.stats.Refused++
+func (t *Teller) refusedLocked(now time.Duration, e *entry, problem string) {
+	count(e, &t.mu.stats.Refused)
 	if now-t.mu.complained >= complainEvery {
 		t.mu.complained = now
 		t.config.Logger.Warn("an answer of a provider can't be told", "err", clip(problem, reasonMax))

@@ -2,6 +2,7 @@ package told
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quorlease/quorlease/client"
@@ -109,16 +110,32 @@ func paused(limit string, waits ...time.Duration) *client.Decision {
 		{Reason: "RATE", Limit: "other", Dimension: "requests", RetryAfter: time.Hour},
 	}}
 	for _, wait := range waits {
-		d.Denials = append(d.Denials, client.Denial{Reason: "PAUSED", Limit: limit, RetryAfter: wait})
+		d.Denials = append(d.Denials, client.Denial{Reason: "PAUSED", Limit: limit, Key: "k", RetryAfter: wait})
 	}
 	return d
+}
+
+// closedUntil is an authority that keeps a limit closed until then.
+func closedUntil(limit string, until time.Duration) func([]feedback.Answer) ([]feedback.Controlled, error) {
+	opens := time.Now().Add(until)
+	return func(answers []feedback.Answer) ([]feedback.Controlled, error) {
+		done := make([]feedback.Controlled, len(answers))
+		for i, one := range answers {
+			if one.Limit == limit {
+				done[i].Paused = max(0, time.Until(opens))
+			}
+		}
+		return done, nil
+	}
 }
 
 func TestLearn(t *testing.T) {
 	t.Run("S1-05_what_another_gateway_was_told", func(t *testing.T) {
 		bubble(t, limits(), func(t *testing.T, a *authority, teller *Teller) {
 			b := board(t, circuit.Config{Shared: teller})
-			teller.Denied(paused("account", 26*second, 22*second), about("a"))
+			a.set(closedUntil("account", 22*second))
+			teller.Denied(paused("account", 26*second, 24*second), about("a"))
+			synctest.Wait()
 			for _, at := range []time.Duration{0, 21 * second} {
 				v := b.Call("a", "d", "live").Look(at)
 				if want := 22*second - at; v.Action != circuit.Shed || v.Left != want || v.Key != tenant("a") {
@@ -132,14 +149,34 @@ func TestLearn(t *testing.T) {
 			if try, v := b.Call("a", "d", "live").Forward(22 * second); try == nil || !v.Probe {
 				t.Errorf("after its time: %+v, want a probe", v)
 			}
-			if _, answers := a.told(); len(answers) != 0 {
-				t.Errorf("told %+v of what the authority says", answers)
+			_, answers := a.told()
+			if len(answers) != 1 || answers[0].Kind != feedback.Observed || answers[0].Limit != "account" ||
+				answers[0].Key != "k" || answers[0].Remaining["requests"] != 1<<53 {
+				t.Errorf("told %+v, want one question", answers)
+			}
+			if s := teller.Stats(); s.Told != 0 || s.Asked != 1 {
+				t.Errorf("%+v", s)
+			}
+		})
+	})
+	t.Run("S2-35_a_thousand_denials_are_one_question", func(t *testing.T) {
+		bubble(t, Config{}, func(t *testing.T, a *authority, teller *Teller) {
+			a.takes = 5 * time.Millisecond
+			a.set(closedUntil("account", 22*second))
+			for range 1000 {
+				teller.Denied(paused("account", 30*second), about("a"))
+				pass(time.Millisecond)
+			}
+			if _, answers := a.told(); len(answers) != 1 {
+				t.Errorf("%d were asked", len(answers))
 			}
 		})
 	})
 	t.Run("S2-16_of_a_whole_deployment", func(t *testing.T) {
-		bubble(t, limits(), func(t *testing.T, _ *authority, teller *Teller) {
-			teller.Denied(paused("deployment", 40*second), about("a"))
+		bubble(t, limits(), func(t *testing.T, a *authority, teller *Teller) {
+			a.set(closedUntil("deployment", 40*second))
+			teller.Denied(paused("deployment", 41*second), about("a"))
+			synctest.Wait()
 			learns(t, teller, tenant("a"), 0)
 			learns(t, teller, everybody, 40*second)
 		})
@@ -149,23 +186,31 @@ func TestLearn(t *testing.T) {
 			teller.Tell(about("a"), throttled(4*second))
 			pass(0)
 			teller.Denied(paused("account", 4*second), about("a"))
-			blocked := paused("account", 0)
+			blocked := paused("account", time.Hour)
 			blocked.Denials[1].Never = true
 			teller.Denied(blocked, about("a"))
+			pass(0)
 			learns(t, teller, tenant("a"), 0)
+			if s := teller.Stats(); s.Asked != 0 || s.Told != 1 {
+				t.Errorf("%+v", s)
+			}
 		})
 	})
 	t.Run("S2-26_news_once_the_longest_wait_and_what_is_over_is_forgotten", func(t *testing.T) {
 		bubble(t, Config{}, func(t *testing.T, _ *authority, teller *Teller) {
-			teller.Denied(paused("account", 20*second), about("a"))
-			teller.Denied(paused("account", 10*second), about("a"))
-			learns(t, teller, tenant("a"), 20*second)
-			teller.Denied(paused("account", 15*second), about("a"))
+			hear := func(wait time.Duration) {
+				teller.Tell(about("a"), throttled(wait))
+				pass(second)
+			}
+			hear(20 * second)
+			hear(10 * second)
+			learns(t, teller, tenant("a"), 18*second)
+			hear(12 * second)
 			learns(t, teller, tenant("a"), 0)
-			teller.Denied(paused("account", 25*second), about("a"))
-			pass(5 * second)
+			hear(30 * second)
+			pass(9 * second)
 			learns(t, teller, tenant("a"), 20*second)
-			teller.Denied(paused("account", 30*second), about("a"))
+			hear(30 * second)
 			pass(30 * second)
 			learns(t, teller, tenant("a"), 0)
 			if s := teller.Stats(); s.Learned != 2 || len(teller.closings.byKey) != 0 {

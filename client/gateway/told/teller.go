@@ -113,21 +113,21 @@ func (t *Teller) enqueueLocked(now time.Duration, e *entry) bool {
 		return false
 	}
 	subject, problem := subjectOf(&e.answer)
+	e.place = place{subject, e.answer.Kind}
 	if problem != "" {
-		t.refusedLocked(now, problem)
+		t.refusedLocked(now, e, problem)
 		return false
 	}
-	e.place = place{subject, e.answer.Kind}
 	e.rank = rankOf(e.answer.Kind)
-	if e.answer.Kind == checks {
+	if e.answer.Kind == questions {
 		e.answer.Kind = feedback.Observed
 	}
 	known := t.mu.queue.byPlace[e.place]
 	if known == nil {
 		e.answer.Attributes = maps.Clone(e.answer.Attributes)
 		ok, lost := t.mu.queue.add(e)
-		if lost {
-			t.mu.stats.Lost++
+		if lost != nil {
+			count(lost, &t.mu.stats.Lost)
 		}
 		if ok {
 			t.rouse()
@@ -137,11 +137,11 @@ func (t *Teller) enqueueLocked(now time.Duration, e *entry) bool {
 	known.merge(now, e.until, e.answer)
 	switch {
 	case known.waits, known.again:
-		t.mu.stats.Merged++
+		count(known, &t.mu.stats.Merged)
 	case known.at == nil:
 		known.again = true
 	default:
-		known.due = known.sent + t.gap(known.rank)
+		known.due = known.sent + t.gap(known)
 		t.mu.queue.wait(known)
 		t.rouse()
 	}
@@ -149,11 +149,18 @@ func (t *Teller) enqueueLocked(now time.Duration, e *entry) bool {
 }
 
 // gap is the least time between two reports of equal answers.
-func (t *Teller) gap(r rank) time.Duration {
-	if r == headers {
+func (t *Teller) gap(e *entry) time.Duration {
+	if e.place.kind == feedback.Observed {
 		return t.config.HeadersGap
 	}
 	return t.config.Moment
+}
+
+// count counts an answer; a question is none.
+func count(e *entry, figure *uint64) {
+	if e.place.kind != questions {
+		*figure++
+	}
 }
 
 // rouse wakes run.
@@ -235,28 +242,30 @@ func (t *Teller) Learn(_ time.Duration, key circuit.Key) (circuit.Notice, bool) 
 	return circuit.Notice{Wait: left, Overloaded: key.All}, true
 }
 
-// Denied takes in that the authority has denied work: of what is paused there circuits
-// learn. The hint includes what the bucket needs for that work once it is open, so that of
-// a limit's several hints the shortest counts.
+// Denied takes in that the authority has denied work. For how long what is paused there is
+// closed it is asked, once for each pause: the hint of a denial has in it what the bucket
+// needs for that work once it is open, and would refuse smaller work with it.
 func (t *Teller) Denied(d *client.Decision, about About) {
 	now := t.now()
 	for i := range d.Denials {
 		denial := &d.Denials[i]
-		if denial.Reason != "PAUSED" || denial.Never {
+		if denial.Reason != "PAUSED" || denial.Never || denial.RetryAfter < t.config.LeastPause {
 			continue
-		}
-		wait := denial.RetryAfter
-		for j := range d.Denials {
-			if other := &d.Denials[j]; other.Reason == "PAUSED" && other.Limit == denial.Limit && !other.Never {
-				wait = min(wait, other.RetryAfter)
-			}
 		}
 		key := circuit.Key{Tenant: about.Tenant, Deployment: about.Deployment}
 		if t.config.Deployments != "" && denial.Limit == t.config.Deployments {
 			key = circuit.Key{Deployment: about.Deployment, All: true}
 		}
-		t.hear(now, key, wait)
+		if t.closings.until(key) <= now {
+			t.enqueue(now, t.question(now, key, feedback.Answer{Limit: denial.Limit, Key: denial.Key}))
+		}
 	}
+}
+
+// question asks what the authority makes of a bucket or of work, and changes nothing there.
+func (t *Teller) question(now time.Duration, key circuit.Key, a feedback.Answer) *entry {
+	a.Kind, a.Reason, a.Remaining = questions, "", map[string]int64{"requests": plenty}
+	return &entry{answer: a, circuit: key, came: now}
 }
 
 // hear takes in for how long the authority holds closed what a circuit is about.
@@ -296,7 +305,6 @@ func (t *Teller) Close() error {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if n := t.mu.queue.len(); n > 0 {
-			t.mu.stats.Lost += uint64(n)
 			t.failure = fmt.Errorf("close: %d answers of providers were not told", n)
 		}
 	})
