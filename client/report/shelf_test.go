@@ -26,7 +26,7 @@ func TestEachNameHasItsBook(t *testing.T) {
 		if r.TriesOf("") != r.Tries() || r.TriesOf("gateway") != r.Tries() {
 			t.Error("the client itself has two books")
 		}
-		if r.TriesOf("a") != r.TriesOf("a") || r.TriesOf("a") == r.TriesOf("b") {
+		if a, b := r.TriesOf("a"), r.TriesOf("b"); a == b || a != r.TriesOf("a") {
 			t.Error("want one book for each name")
 		}
 	})

@@ -115,9 +115,7 @@ func TestWhatIsSettledIsWhatIsPaid(t *testing.T) {
 				}), 500, 500).Draw(t, "calls")
 			}).Example(seed)
 			bubble(t, func(t *testing.T, w *world) {
-				if err := w.LimitsFile(purses); err != nil {
-					t.Fatal(err)
-				}
+				w.limits(purses)
 				s := &spender{desk: w.desk(nil), tokens: map[string]int64{}}
 				var calls sync.WaitGroup
 				for i, one := range draw {

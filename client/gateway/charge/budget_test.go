@@ -16,8 +16,7 @@ func attempt(name string, n uint32) charge.Work {
 	return work
 }
 
-// TestRetryBudgets: each client behind the gateway has his own, before any token is taken,
-// and each call is counted once.
+// TestRetryBudgets: each client behind the gateway has his own, before any token is taken.
 func TestRetryBudgets(t *testing.T) {
 	t.Run("S1-30_S1-20_a_storm_takes_no_token_and_no_one_else's_turn", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
@@ -73,6 +72,10 @@ func TestRetryBudgets(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestCallsAreCountedOnce: by the desk where they ask nobody, else by who is asked.
+func TestCallsAreCountedOnce(t *testing.T) {
 	t.Run("S1-28_S1-31_each_call_is_counted_once", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			desks := []*charge.Desk{w.desk(nil), w.desk(nil)}
@@ -130,6 +133,10 @@ func TestRetryBudgets(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestOverBudget: the budget is that of all gateways, and may refuse everything of a client.
+func TestOverBudget(t *testing.T) {
 	t.Run("S1-31_whom_the_authority_refuses_asks_until_it_does_not", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			d := w.desk(nil)

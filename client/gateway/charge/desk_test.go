@@ -68,14 +68,16 @@ func TestPlans(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestPlansEnd: limits change, and what is remembered of them is not believed for long.
+func TestPlansEnd(t *testing.T) {
 	t.Run("S3-13_new_limits_count_after_a_plan's_life", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			d := w.desk(nil)
 			w.warm(d, call("a", 1))
 			learned := d.Stats().Learned
-			if err := w.LimitsFile(`limits: [{name: added, match: {tenant: a}, rate: {requests: 0/s}, burst: {requests: 1}}]`); err != nil {
-				t.Fatal(err)
-			}
+			w.limits(`limits: [{name: added, match: {tenant: a}, rate: {requests: 0/s}, burst: {requests: 1}}]`)
 			began, granted := time.Now(), 0
 			for {
 				c, decision, err := d.Take(t.Context(), call("a", 1))
@@ -186,9 +188,7 @@ func TestAllOrNothing(t *testing.T) {
 	t.Run("a_limit_that_always_refuses_is_left_alone", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			d := w.desk(func(c *charge.Config) { c.Busy = 1 })
-			if err := w.LimitsFile(`limits: [{name: none, match: {none: "*"}, rate: {requests: 0/s}, burst: {requests: 1}}]`); err != nil {
-				t.Fatal(err)
-			}
+			w.limits(`limits: [{name: none, match: {none: "*"}, rate: {requests: 0/s}, burst: {requests: 1}}]`)
 			work := charge.Work{Attributes: map[string]string{"none": "x"}}
 			w.take(d, work)
 			asked, acquires := w.asked.Load(), w.Counts().Acquires

@@ -117,7 +117,7 @@ func (d *Desk) sweeper(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			d.shut(t, false)
+			d.shut(t, false) //nolint:contextcheck // Closing has its own time, that of the client's CloseWithin.
 		}
 	}
 }

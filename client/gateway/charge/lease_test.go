@@ -150,10 +150,10 @@ func TestRenewals(t *testing.T) {
 	})
 	t.Run("S3-09_a_long_call's_refund_comes_back", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
-			if err := w.LimitsFile(`
-limits: [{name: purse, match: {purse: "*"}, rate: {tokens: 0/s}, burst: {tokens: 1000}, max_open: {tokens: 1000}}]`); err != nil {
-				t.Fatal(err)
-			}
+			w.limits(`
+limits:
+- {name: purse, match: {purse: "*"}, rate: {tokens: 0/s}, burst: {tokens: 1000}, max_open: {tokens: 1000}}
+`)
 			d := w.desk(nil)
 			c := w.take(d, charge.Work{
 				Attributes: map[string]string{"purse": "p"}, Amounts: map[string]int64{"tokens": 900},

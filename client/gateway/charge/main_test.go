@@ -99,6 +99,13 @@ func bubble(t *testing.T, f func(t *testing.T, w *world)) {
 	})
 }
 
+func (w *world) limits(text string) {
+	w.t.Helper()
+	if err := w.LimitsFile(text); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // desk is one that the test does not have to close.
 func (w *world) desk(change func(*charge.Config)) *charge.Desk {
 	w.t.Helper()

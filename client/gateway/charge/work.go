@@ -3,8 +3,6 @@ package charge
 import (
 	"math"
 	"time"
-
-	"github.com/quorlease/quorlease/client/block"
 )
 
 // slots is the dimension of limits of concurrency: they have no other, and what is taken
@@ -12,8 +10,8 @@ import (
 // from blocks.
 const slots = "slots"
 
-// amountMax is the most that one permit may be for.
-const amountMax = min(block.TokensMax, math.MaxInt)
+// amountMax is the most that one permit may be for, where that fits an int.
+const amountMax = min(1<<53, math.MaxInt)
 
 // Work is a call before it is sent. Its maps are read until Take returns, and not kept.
 type Work struct {
