@@ -48,7 +48,7 @@ func (d *Desk) ask(ctx context.Context, w *Work, q question) (*Charge, *client.D
 		d.counts.local.Add(1)
 	}
 	c := &Charge{desk: d, decision: *decision}
-	c.lease = d.hold(now, decision.Lease)
+	c.lease = d.hold(now, w.Class, decision.Lease)
 	if d.closed.Load() {
 		c.Release()
 		return nil, nil, client.ErrClosed
@@ -64,8 +64,8 @@ func isFinal(ctx context.Context, err error) bool {
 // hear keeps what the authority's answer says for other calls.
 func (d *Desk) hear(now time.Duration, w *Work, q question, decision *client.Decision) {
 	if !decision.Granted {
-		if one := &decision.Denials[0]; one.Reason == reasonBudget {
-			d.overs.add(w.Client, now+min(one.RetryAfter, d.config.PlanLife))
+		if len(decision.Denials) > 0 && decision.Denials[0].Reason == reasonBudget {
+			d.overs.add(w.Client, now+min(decision.Denials[0].RetryAfter, d.config.PlanLife))
 		}
 		return
 	}

@@ -62,6 +62,25 @@ func TestBounds(t *testing.T) {
 	})
 }
 
+// TestForgotten: what a plan is paid from may be forgotten before the plan is.
+func TestForgotten(t *testing.T) {
+	t.Run("S2-27", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(func(c *charge.Config) { c.Idle, c.PlanLife = time.Second, time.Minute })
+			w.warm(d, call("a", 10))
+			pass(10 * time.Second)
+			before := d.Stats()
+			if before.Limiters != 0 || before.Plans != 1 {
+				t.Fatalf("%+v, want a plan without limiters", before)
+			}
+			w.warm(d, call("a", 10))
+			if s := d.Stats(); s.Learned != before.Learned+1 || s.Limiters != 4 {
+				t.Errorf("%+v, want it learned anew", s)
+			}
+		})
+	})
+}
+
 // purses are limits of which nothing comes back but what was not used.
 const purses = `
 limits:

@@ -2,6 +2,8 @@ package charge_test
 
 import (
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -130,6 +132,37 @@ func TestCallsAreCountedOnce(t *testing.T) {
 			pass(2 * time.Second)
 			if got := w.counted("c").Count; got.Total != 0 {
 				t.Errorf("%+v, want nothing counted", got)
+			}
+		})
+	})
+}
+
+// TestRetriesAtOnce: between looking and counting no other call gets through.
+func TestRetriesAtOnce(t *testing.T) {
+	t.Run("S1-29", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, attempt("c", 0))
+			var admitted atomic.Int64
+			var all sync.WaitGroup
+			for range 1000 {
+				all.Go(func() {
+					if c, _, err := d.Take(t.Context(), attempt("c", 1)); err != nil {
+						t.Error(err)
+					} else if c != nil {
+						c.Settle(nil)
+						admitted.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if n := admitted.Load(); n < 30 || n > 51 {
+				t.Errorf("%d retries are admitted, want what is left of the first fifty requests", n)
+			}
+			pass(10 * time.Second)
+			_ = d.Close()
+			if levels, leases := w.level("tenant", "a"); levels["tokens"] != 100_000 || leases != 0 {
+				t.Errorf("%v are left and %d leases open", levels, leases)
 			}
 		})
 	})

@@ -56,7 +56,6 @@ func (c *Charge) giveBack() {
 	for i := range c.paid {
 		c.paid[i].tap.settle(c.paid[i].permit, 0)
 	}
-	c.paid = nil
 }
 
 // Settle says what the call has used, by dimension, each 0 to 2^53; of one that is not
@@ -81,6 +80,31 @@ func (c *Charge) Settle(used map[string]int64) {
 			c.desk.counts.late.Add(uint64(one.amount - max(0, n)))
 		}
 		one.tap.settle(one.permit, n)
+	}
+}
+
+// throttleMax is for how long a provider is believed here. What is held has ended by then.
+const throttleMax = time.Hour
+
+// Throttled says that a provider has refused the call, and asks to wait. For so long calls
+// that are charged any of the same limits ask the authority, instead of spending what was
+// held before it was told of that. It may be called before or after the end.
+func (c *Charge) Throttled(wait time.Duration) {
+	if wait <= 0 {
+		return
+	}
+	until := c.desk.clock.Now() + min(wait, throttleMax)
+	for i := range c.paid {
+		c.paid[i].tap.close(until)
+	}
+	if c.lease == nil {
+		return
+	}
+	for i := range c.lease.Charges {
+		one := &c.lease.Charges[i]
+		if t := c.desk.taps.known(tapKey{one.Limit, one.Key, one.Dimension, c.lease.class}); t != nil {
+			t.close(until)
+		}
 	}
 }
 

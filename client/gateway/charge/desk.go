@@ -110,6 +110,8 @@ func New(c Config) (*Desk, error) {
 // is the authority's, of its retry budget maybe this gateway's own. The error is that of
 // client.Client.Acquire, or client.ErrClosed.
 //
+// Where a block is on its way it waits for that, 200 ms at most, whatever becomes of ctx.
+//
 // A call that was paid from what is held has a decision of the source Escrow, since that
 // was debited before, or Local, where nobody answered; its lease is empty.
 func (d *Desk) Take(ctx context.Context, w Work) (*Charge, *client.Decision, error) {

@@ -286,3 +286,67 @@ func TestQuorumLost(t *testing.T) {
 		})
 	})
 }
+
+// TestUnanswered: a block that nobody grants in time leaves the decision to the client, and
+// the next calls to whoever answers.
+func TestUnanswered(t *testing.T) {
+	t.Run("G8_S1-35", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			for range 200 {
+				w.take(d, call("a", 10)).Settle(nil)
+				pass(5 * time.Millisecond)
+			}
+			w.Hang()
+			var longest time.Duration
+			sources := map[client.Source]int{}
+			for range 3000 {
+				began := time.Now()
+				c, decision, err := d.Take(t.Context(), call("a", 1000))
+				if err != nil || c == nil {
+					t.Fatalf("%+v, %v", decision, err)
+				}
+				longest = max(longest, time.Since(began))
+				sources[decision.Source]++
+				c.Settle(nil)
+				pass(time.Millisecond)
+			}
+			if longest > 1200*time.Millisecond {
+				t.Errorf("a call took %s", longest)
+			}
+			if sources[client.Local] < 1000 || sources[client.Escrow] == 0 {
+				t.Errorf("decided by %v, want what is held first and then the client", sources)
+			}
+			w.Serve()
+		})
+	})
+}
+
+// TestThrottled: what is held is not spent on a provider that has just refused.
+func TestThrottled(t *testing.T) {
+	t.Run("S1-05", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			for name, one := range map[string]charge.Work{"held": call("a", 10), "asked": slotted(0)} {
+				w.warm(d, call("a", 10))
+				w.warm(d, call("b", 10))
+				c := w.take(d, one)
+				c.Throttled(0)
+				w.take(d, call("b", 10)).Settle(nil)
+				began, before := time.Now(), d.Stats()
+				c.Settle(map[string]int64{"tokens": 0})
+				c.Throttled(22 * time.Second)
+				for time.Since(began) < 21900*time.Millisecond {
+					// Another tenant's calls of the same deployment.
+					w.take(d, call("b", 10)).Settle(nil)
+					pass(10 * time.Millisecond)
+				}
+				if s := d.Stats(); s.Permits != before.Permits {
+					t.Errorf("%s: %d calls were paid from what was held before", name, s.Permits-before.Permits)
+				}
+				pass(200 * time.Millisecond)
+				w.warm(d, call("b", 10))
+			}
+		})
+	})
+}

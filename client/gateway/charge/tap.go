@@ -47,7 +47,7 @@ type tap struct {
 
 // isWarm says whether the limiter is taken to hold something.
 func (t *tap) isWarm(now time.Duration) bool {
-	return int64(now) < t.warm.Load() && t.limiter.Load() != nil
+	return int64(now) < t.warm.Load() && int64(now) >= t.rest.Load() && t.limiter.Load() != nil
 }
 
 // isWanted counts a call that finds it cold, and says whether there are so many of them
@@ -90,7 +90,7 @@ func (t *tap) found(now time.Duration, some bool) {
 	if !some {
 		pause = min(max(2*pause, int64(restMin)), int64(restMax))
 		t.pause.Store(pause)
-		t.rest.Store(int64(now) + pause)
+		t.rest.Store(max(t.rest.Load(), int64(now)+pause))
 		t.warm.Store(0)
 		return
 	}
@@ -101,6 +101,11 @@ func (t *tap) found(now time.Duration, some bool) {
 	if until := int64(now + warmFor); until-t.warm.Load() > int64(100*time.Millisecond) {
 		t.warm.Store(until)
 	}
+}
+
+// close leaves the limiter alone until then: what it holds goes back.
+func (t *tap) close(until time.Duration) {
+	t.rest.Store(max(t.rest.Load(), int64(until)))
 }
 
 // taps are all of them. It is safe for concurrent use.
@@ -135,6 +140,13 @@ func (s *taps) of(now time.Duration, key tapKey) *tap {
 	}
 	t.used.Store(int64(now))
 	return t
+}
+
+// known is the tap of a key, nil where there is none.
+func (s *taps) known(key tapKey) *tap {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byKey[key]
 }
 
 // sweep forgets those without a limiter that were not used since, and returns those whose
