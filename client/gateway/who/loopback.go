@@ -49,7 +49,7 @@ func (l *look) local() (*client, *refuse.Refusal) {
 // can't do is to change what the browser says about where it asks.
 func isLocal(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil || !from.Addr().Unmap().IsLoopback() {
+	if err != nil || !from.Addr().IsLoopback() {
 		return false
 	}
 	if _, err := netip.ParseAddrPort(r.Host); err == nil {

@@ -116,9 +116,9 @@ func TestAKeyDecides(t *testing.T) {
 	}))
 }
 
-// FuzzIdentify wants whatever headers say (a name, a class and a tenant; three keys; the peer
-// and the host) to be a client that there is, or a bounded name of
-// one that a key may invent, or nobody.
+// FuzzIdentify wants whatever a request says (a name, a class and a tenant; three keys; its
+// peer and host) to be a client that there is, or a bounded name that a key may invent, or
+// nobody.
 func FuzzIdentify(f *testing.F) {
 	f.Add("web\nlive\nshop", "Bearer web-key", "127.0.0.1:1\nlocalhost")
 	f.Add("till", "\nedge-key", "[::1]:1\n[::1]:8")

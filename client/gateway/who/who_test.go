@@ -12,6 +12,9 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 )
 
+// longest is the longest key that is looked at.
+var longest = strings.Repeat("k", keyMax)
+
 // Some clients: two of one tenant, one of another, and two gateways that speak for some.
 func clients() []Client {
 	return []Client{
@@ -21,7 +24,10 @@ func clients() []Client {
 		}},
 		{Name: "desk", Tenant: "bank", Keys: []string{HashKey("desk-key")}},
 		{Name: "vault", Tenant: "bank", Classes: []string{"live"}},
-		{Name: "edge", Tenant: "shop", May: []string{"web"}, Any: true, Keys: []string{HashKey("edge-key")}},
+		{
+			Name: "edge", Tenant: "shop", Classes: []string{"live", "edge"}, May: []string{"web"}, Any: true,
+			Keys: []string{HashKey("edge-key"), HashKey(longest), HashKey(longest + "x")},
+		},
 		{Name: "hub", Tenant: "net", Tenants: []string{"bank"}, Keys: []string{HashKey("hub-key")}},
 	}
 }
@@ -87,10 +93,12 @@ func TestKeys(t *testing.T) {
 		{"S1-44_an_empty_key", ask("Authorization", "Bearer ", "x-api-key", "", "x-client-id", "web"), "", NoCredential},
 		{"S1-44_nobodys_key", ask("Authorization", "Bearer other", "x-client-id", "web"), "", UnknownCredential},
 		{"S1-44_another_scheme", ask("Authorization", "Basic d2ViLWtleQ=="), "", NoCredential},
+		{"S1-44_an_unknown_scheme", ask("Authorization", "Token web-key"), "", NoCredential},
 		{"S1-44_no_scheme", ask("Authorization", "web-key"), "", NoCredential},
 		{"S1-44_the_hash_is_no_key", ask("x-api-key", HashKey("web-key")), "", UnknownCredential},
 		{"S1-44_a_key_of_other_case", ask("x-api-key", "Web-key"), "", UnknownCredential},
-		{"S1-44_a_key_that_is_too_long", ask("x-api-key", "web-key"+strings.Repeat("x", keyMax)), "", UnknownCredential},
+		{"the_longest_key", ask("x-api-key", longest), "edge/shop/live", ""},
+		{"S1-44_a_longer_one_is_nobodys", ask("x-api-key", longest+"x"), "", UnknownCredential},
 		{"as_anthropic_has_it", ask("x-api-key", "web-key"), "web/shop/live", ""},
 		{"as_azure_has_it", ask("api-key", "web-key"), "web/shop/live", ""},
 		{"the_scheme_in_any_case", ask("Authorization", "bEARER   web-key"), "web/shop/live", ""},
@@ -129,11 +137,11 @@ func TestNames(t *testing.T) {
 		{"S1-26_a_control_character", with("web-key", "x-client-id", "w\x00eb"), "", BadName},
 		{"S1-26_forwarded", with("web-key", "x-forwarded-for", "127.0.0.1", "forwarded", "for=127.0.0.1",
 			"x-real-ip", "127.0.0.1", "x-tenant-id", "bank"), "web/shop/live", ""},
-		{"delegate_for_itself", with("edge-key"), "edge/shop/", ""},
+		{"delegate_for_itself", with("edge-key"), "edge/shop/live", ""},
 		{"delegate_for_one_on_its_list", with("edge-key", "x-client-id", "web"), "web/shop/live", ""},
 		{"delegate_for_one_not_on_it", with("edge-key", "x-client-id", "jobs"), "", ForeignName},
 		{"delegate_for_another_tenants", with("edge-key", "x-client-id", "desk"), "", ForeignName},
-		{"delegate_for_any_other", with("edge-key", "x-client-id", "till-7"), "till-7/shop/", ""},
+		{"delegate_for_any_other", with("edge-key", "x-client-id", "till-7"), "till-7/shop/live", ""},
 		{"delegate_for_the_unknown", with("edge-key", "x-client-id", Unidentified), "", ForeignName},
 		{"delegate_for_a_name_too_long", with("edge-key", "x-client-id", strings.Repeat("t", 257)), "", BadName},
 		{"delegate_of_tenants", with("hub-key", "x-client-id", "desk"), "desk/bank/", ""},
@@ -154,6 +162,14 @@ func TestNames(t *testing.T) {
 		{
 			"class_of_who_is_spoken_for", with("edge-key", "x-client-id", "web", "x-quorlease-class", "batch"),
 			"web/shop/batch", "",
+		},
+		{
+			"class_of_who_is_not_configured", with("edge-key", "x-client-id", "till-7", "x-quorlease-class", "edge"),
+			"till-7/shop/edge", "",
+		},
+		{
+			"class_not_of_who_is_not_configured",
+			with("edge-key", "x-client-id", "till-7", "x-quorlease-class", "batch"), "", ForeignClass,
 		},
 		{"class_twice", with("web-key", "x-quorlease-class", "batch", "x-quorlease-class", "live"), "", Repeated},
 	} {
