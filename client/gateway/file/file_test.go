@@ -127,10 +127,10 @@ func TestWholeFile(t *testing.T) {
 		{f.Who.Clients, []who.Client{
 			{
 				Name: "notes", Tenant: "notes-team", Classes: []string{"live", "batch"}, Keys: []string{someHash},
-				May: []string{}, Tenants: []string{}, Unmarked: who.Warn,
+				Unmarked: who.Warn,
 			},
 			{
-				Name: "edge", Tenant: "edge", Classes: []string{}, May: []string{"notes"},
+				Name: "edge", Tenant: "edge", May: []string{"notes"},
 				Tenants: []string{"notes-team"}, Any: true,
 				Keys: []string{who.HashKey("0123456789abcdef-1"), who.HashKey("0123456789abcdef-2")},
 			},
@@ -182,7 +182,7 @@ func TestSmallestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &file.File{
-		Gateway: gateway.Config{Deployments: []gateway.Deployment{{Name: "a", Provider: table, Models: []string{}}}},
+		Gateway: gateway.Config{Deployments: []gateway.Deployment{{Name: "a", Provider: table}}},
 		Sources: map[string]file.Source{},
 	}
 	if diff := cmp.Diff(fmt.Sprintf("%+v", *want), fmt.Sprintf("%+v", *f)); diff != "" {

@@ -30,8 +30,11 @@ func (r *reader) text(n ast.Node, path string, problem func(string) string) stri
 	return s
 }
 
-// texts reads a list of texts, none of them twice.
+// texts reads a list of texts, none of them twice; nil where it is absent.
 func (r *reader) texts(n ast.Node, path string, most int, problem func(string) string) []string {
+	if n == nil {
+		return nil
+	}
 	items := r.Items(n, path)
 	if len(items) > most {
 		r.FailNode(n, path, "%d, more than %d", len(items), most)

@@ -1,7 +1,6 @@
 package file
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -32,11 +31,12 @@ func Guess(host string) string {
 }
 
 // Zero is the configuration of a gateway without a file: one deployment, named like its
-// provider. Where that is empty it is guessed. Clients send the provider's key themselves.
+// provider. Where that is empty it is guessed. Clients send the provider's key themselves. The error
+// begins with the parameter that is wrong.
 func Zero(upstream, providerName string) (*File, error) {
 	u, problem := parseUpstream(upstream)
 	if problem != "" {
-		return nil, errors.New(problem)
+		return nil, fmt.Errorf("upstream: %s", problem)
 	}
 	if providerName == "" {
 		providerName = Guess(u.Hostname())

@@ -48,8 +48,8 @@ func TestZero(t *testing.T) {
 		t.Errorf("%+v, %v", f, err)
 	}
 	for _, row := range [][3]string{
-		{"api.openai.com", "", `"api.openai.com" is no http or https address`},
-		{"https://u:hunter2@a", "", "has a user or a password, which belongs into key_file or key_env"},
+		{"api.openai.com", "", `upstream: "api.openai.com" is no http or https address`},
+		{"https://u:hunter2@a", "", "upstream: has a user or a password, which belongs into key_file or key_env"},
 		{"https://a", "bedrock", `provider: "bedrock": must be one of`},
 	} {
 		if _, err := file.Zero(row[0], row[1]); err == nil || !strings.Contains(err.Error(), row[2]) {
@@ -156,8 +156,8 @@ func TestLargeFile(t *testing.T) {
 	if n := len(f.Who.Clients); n != 16_384 {
 		t.Errorf("%d clients", n)
 	}
-	text.WriteString("  - {name: more, key_sha256: [" + someHash + "]}\n")
-	_, err = file.Parse("g.yaml", []byte(text.String()), secrets(nil))
+	more := "deployments: [{name: a, upstream: 'http://a'}]\nclients:\n" + strings.Repeat("  - {}\n", 16_385)
+	_, err = file.Parse("g.yaml", []byte(more), secrets(nil))
 	if err == nil || !strings.Contains(err.Error(), "g.yaml:3:3: clients: 16385, more than 16384") {
 		t.Error(err)
 	}
