@@ -23,8 +23,8 @@ One binary, ~quorlease~, runs nodes and asks them. This page is written by a tes
 
 - **Answers** go to standard output, and nothing else does. Errors are one line each on standard error.
 - **Settings** come from the command line, then the environment, then (for ~serve~) a YAML file, then the default. The
-  names are the same everywhere: ~--log-level~ is ~QUORLEASE_LOG_LEVEL~ and ~log-level~. The file of ~gateway~ says more,
-  in [words of its own](gateway-file.md).
+  names are the same everywhere: ~--log-level~ is ~QUORLEASE_LOG_LEVEL~ and ~log-level~. The file of ~gateway~ has
+  [words of its own](gateway-file.md).
 - **Endpoints** are tried in order. A dead one costs next to nothing, a hung one an equal part of what is left of
   ~--timeout~, then the next is asked. After an answer that got lost only a question that has the effect of one however
   often it is asked goes to the next: reading, settling, releasing, renewing, and acquiring with ~--track~.

@@ -200,7 +200,8 @@ func clientRules() []ImportRule {
 			Why:    "users build the client into programs of their own: no node, no Raft, no metrics library comes with it",
 		},
 		{
-			Name: "gateway", Of: []string{"client/gateway/..."}, Except: []string{"client/gateway/gatewayprom"},
+			Name: "gateway", Of: []string{"client/gateway/..."},
+			Except: []string{"client/gateway/file", "client/gateway/gatewayprom"},
 			Only: []string{
 				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/gateway/...",
 				"google.golang.org/grpc/codes", "google.golang.org/grpc/metadata", "github.com/dunglas/httpsfv",

@@ -68,6 +68,18 @@ func (f *File) doubts() (doubts []string) {
 			doubt("%s: sends its key to %s without TLS", at, d.Upstream.Host)
 		}
 	}
+	waits := map[string]bool{}
+	for i := range f.Gateway.Classes {
+		waits[f.Gateway.Classes[i].Name] = true
+	}
+	for i := range f.Who.Clients {
+		for _, class := range f.Who.Clients[i].Classes {
+			if len(waits) > 0 && !waits[class] {
+				doubt("clients[%d] %q: the class %q is not among classes: it waits like the first of them, %q",
+					i, f.Who.Clients[i].Name, class, f.Gateway.Classes[0].Name)
+			}
+		}
+	}
 	return doubts
 }
 

@@ -65,7 +65,8 @@ func TestWarnings(t *testing.T) {
   - {name: a, upstream: "https://api.openai.com/v1/"}
   - {name: b, upstream: "http://10.0.0.1:80", key_env: OPENAI_API_KEY}
   - {name: c, upstream: "http://127.0.0.1:80", key_env: OPENAI_API_KEY}
-clients: [{name: x, key_sha256: [`+someHash+`]}]
+classes: [{name: live}]
+clients: [{name: x, classes: [live, bach], key_sha256: [`+someHash+`]}]
 `), secrets(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +75,7 @@ clients: [{name: x, key_sha256: [`+someHash+`]}]
 		`deployments[0] "a": upstream ends in /v1: whoever asks for /v1/chat/completions is sent to /v1/v1/chat/completions`,
 		`deployments[0] "a": has no key, and the keys of clients are not passed on: the provider will refuse`,
 		`deployments[1] "b": sends its key to 10.0.0.1:80 without TLS`,
+		`clients[0] "x": the class "bach" is not among classes: it waits like the first of them, "live"`,
 	}
 	if !slices.Equal(f.Warnings, want) {
 		t.Errorf("%q", f.Warnings)

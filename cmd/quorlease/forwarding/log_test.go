@@ -2,7 +2,11 @@ package forwarding
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,5 +34,33 @@ func TestLog(t *testing.T) {
 	}
 	if log.Enabled(t.Context(), slog.LevelDebug-1) || !log.Enabled(t.Context(), slog.LevelDebug) {
 		t.Error("a level that is not logged is enabled, or the other way round")
+	}
+}
+
+// A panic is an error in the log, and an answer that can't be finished is not.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		cause any
+		want  string
+	}{
+		{errors.New("a mistake"), `[ERROR] a request ended in a panic: cause="a mistake"`},
+		{"a mistake", `[ERROR] a request ended in a panic: cause="a mistake"`},
+		{http.ErrAbortHandler, ""},
+	} {
+		var out bytes.Buffer
+		h := guarded(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(row.cause) }),
+			hclog.New(&hclog.LoggerOptions{Output: &out, DisableTime: true}))
+		func() {
+			defer func() {
+				if again := recover(); again != http.ErrAbortHandler { //nolint:errorlint // it is this very one
+					t.Errorf("%v panics with %v", row.cause, again)
+				}
+			}()
+			h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil))
+		}()
+		if !strings.HasPrefix(out.String(), row.want) || row.want == "" && out.Len() > 0 {
+			t.Errorf("%v: %q", row.cause, out.String())
+		}
 	}
 }

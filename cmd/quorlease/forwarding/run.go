@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -122,13 +123,31 @@ func (r *running) build(o *Options) (err error) {
 		return err
 	}
 	r.programs = &http.Server{
-		Handler:           r.gateway,
+		Handler:           guarded(r.gateway, r.logger),
 		ReadHeaderTimeout: headersWithin,
 		IdleTimeout:       idleMax,
 		MaxHeaderBytes:    headersMax,
 		ErrorLog:          r.logger.Named("http").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 	return nil
+}
+
+// guarded logs a panic as what it is: what net/http complains of is mostly about
+// connections. http.ErrAbortHandler is the end of an answer that can't be finished.
+func guarded(next http.Handler, logger hclog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, is := cause.(error); !is || !errors.Is(err, http.ErrAbortHandler) {
+				logger.Error("a request ended in a panic", "cause", cause, "stack", string(debug.Stack()))
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // assemble makes the gateway and what it asks. Nobody is asked yet.
