@@ -225,6 +225,10 @@ var mechanisms = []mechanism{
 		text: "d.Tokens = addCosts(d.Tokens, l.tokens)", without: "d.Tokens = nil",
 	},
 	{
+		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
+		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
+	},
+	{
 		row: "S2-31", file: "cluster/overview/limit.go", tests: "cluster/overview",
 		text: "if v.Denied+v.Waited == 0 {", without: "if v.Denied == 0 {",
 	},
@@ -290,6 +294,10 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-16", file: "fsm/match/charges.go", tests: "api/server", pattern: "TestAttributesBecomeCharges/S3-16",
 		text: "return r.checked(value)", without: "return r.checked(value[:1])",
+	},
+	{
+		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
+		text: "if time.Until(c.until) < next.after ||", without: "if",
 	},
 	{
 		row: "S3-19", file: "cluster/queue/lane.go", tests: "bench/storm", pattern: "TestStorms/s3-demo/S3-19",
