@@ -44,15 +44,16 @@ func (d *Desk) ask(ctx context.Context, w *Work, q question) (*Charge, *client.D
 	if !decision.Granted {
 		return nil, decision, nil
 	}
+	if d.closed.Load() {
+		// There is nobody left who would do it later.
+		_, _ = d.config.Authority.Release(ctx, decision.Lease)
+		return nil, nil, client.ErrClosed
+	}
 	if decision.Source == client.Local {
 		d.counts.local.Add(1)
 	}
 	c := &Charge{desk: d, decision: *decision}
 	c.lease = d.hold(now, w.Class, decision.Lease)
-	if d.closed.Load() {
-		c.Release()
-		return nil, nil, client.ErrClosed
-	}
 	return c, &c.decision, nil
 }
 

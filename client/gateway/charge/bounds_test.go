@@ -89,6 +89,7 @@ limits:
 - {name: all, match: {purse: "*"}, rate: {tokens: 0/s, calls: 0/s}, burst: {tokens: 100_000_000, calls: 100_000},
    max_open: {tokens: 100_000_000, calls: 100_000}, max_debt: {tokens: 1_000_000, calls: 1}, lease: 1h}
 - {name: few, match: {few: "*"}, concurrency: 3}
+- {name: tight, match: {tight: "*"}, rate: {tokens: 50_000/s}, burst: {tokens: 5000}}
 `
 
 // spender makes calls of all kinds, and remembers what each purse has paid.
@@ -142,6 +143,10 @@ func TestWhatIsSettledIsWhatIsPaid(t *testing.T) {
 						Attributes: map[string]string{"purse": fmt.Sprint("p", one[0])},
 						Amounts:    map[string]int64{"tokens": one[1], "calls": 1},
 					}
+					if i%3 == 0 {
+						// It refuses often, after the others have been taken from.
+						work.Attributes["tight"] = "x"
+					}
 					if i%20 == 0 {
 						work.Attributes["few"], work.MaxWait = "x", time.Minute
 					}
@@ -151,7 +156,7 @@ func TestWhatIsSettledIsWhatIsPaid(t *testing.T) {
 				calls.Wait()
 				stats := s.desk.Stats()
 				_ = s.desk.Close()
-				if stats.Permits < 100 || stats.Asked < 26 || s.calls < 200 {
+				if stats.Permits < 100 || stats.Asked < 26 || s.calls < 200 || stats.Short == 0 {
 					t.Errorf("%d calls, %+v: not what was to be tried", s.calls, stats)
 				}
 				w.paid(s)

@@ -62,6 +62,15 @@ func TestRetryBudgets(t *testing.T) {
 				t.Errorf("refusals have cost %d requests", before["requests"]-after["requests"])
 			}
 			w.take(d, attempt("calm", 1)).Settle(nil)
+			// Where nothing is held of what it asks for nobody has to be asked for that.
+			cold := attempt("storm", 0)
+			cold.Attributes["tenant"] = "b"
+			w.take(d, cold).Settle(nil)
+			cold.Attempt, asked = 1, w.asked.Load()
+			w.denied(d, cold)
+			if n := w.asked.Load() - asked; n != 0 {
+				t.Errorf("the authority was asked %d times for a retry that is over the budget", n)
+			}
 		})
 	})
 	t.Run("S1-19_an_attempt_above_the_most_is_never_let_through", func(t *testing.T) {
@@ -116,11 +125,11 @@ func TestCallsAreCountedOnce(t *testing.T) {
 	t.Run("S3-43_the_gateway's_own_tries_are_not_the_client's", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			d := w.desk(nil)
-			w.acquire = func(r client.Request) *client.Decision {
+			w.acquire = func(r client.Request) (*client.Decision, error) {
 				if r.Attempt != 0 {
 					t.Errorf("attempt %d of the client's is told", r.Attempt)
 				}
-				return nil
+				return nil, nil
 			}
 			work := attempt("c", 2)
 			work.Again = true
@@ -168,28 +177,67 @@ func TestRetriesAtOnce(t *testing.T) {
 	})
 }
 
+// TestBudgetUsedMeanwhile: a call that was within its budget when it was looked at, and is
+// not when it is to be counted, gives its tokens back.
+func TestBudgetUsedMeanwhile(t *testing.T) {
+	t.Run("S1-29", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.limits(purses)
+			d := w.desk(nil)
+			work := charge.Work{
+				Client: "c", Attributes: map[string]string{"purse": "p"}, Amounts: map[string]int64{"tokens": 10, "calls": 1},
+			}
+			w.warm(d, work)
+			looks := 0
+			w.tries = func(name string) {
+				if looks++; looks == 2 {
+					for range 60 {
+						w.Client.TriesOf(name).Permit(1)
+					}
+				}
+			}
+			work.Attempt = 1
+			if got := w.denied(d, work); got.Denials[0].Reason != "RETRY_BUDGET" || looks != 2 {
+				t.Errorf("%+v after %d looks, want a refusal at the second", got, looks)
+			}
+			before := d.Stats()
+			_ = d.Close()
+			calls := int64(before.Permits + before.Asked)
+			if levels, _ := w.level("purse", "p"); levels["tokens"] != 10_000_000-10*calls {
+				t.Errorf("%d tokens are left after %d calls for 10", levels["tokens"], calls)
+			}
+		})
+	})
+}
+
 // TestOverBudget: the budget is that of all gateways, and may refuse everything of a client.
 func TestOverBudget(t *testing.T) {
 	t.Run("S1-31_whom_the_authority_refuses_asks_until_it_does_not", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			d := w.desk(nil)
 			w.warm(d, attempt("c", 0))
+			young := attempt("c", 0)
+			young.Attributes["tenant"] = "b"
+			pass(5 * time.Second)
+			w.warm(d, young)
 			over, refusals := false, 0
-			w.acquire = func(r client.Request) *client.Decision {
+			w.acquire = func(r client.Request) (*client.Decision, error) {
 				if !over || r.Client != "c" {
-					return nil
+					return nil, nil
 				}
 				refusals++
-				return &client.Decision{Denials: []client.Denial{{Reason: "RETRY_BUDGET", RetryAfter: time.Minute}}}
+				return &client.Decision{Denials: []client.Denial{{Reason: "RETRY_BUDGET", RetryAfter: time.Minute}}}, nil
 			}
 			over = true
 			// The plan is made anew within ten seconds, and by then it is found out.
 			for refusals == 0 {
+				w.take(d, young).Settle(nil)
 				if c, _, _ := d.Take(t.Context(), attempt("c", 0)); c != nil {
 					c.Settle(nil)
 				}
 				pass(10 * time.Millisecond)
 			}
+			w.denied(d, young)
 			for range 100 {
 				if got := w.denied(d, attempt("c", 0)); got.Denials[0].Reason != "RETRY_BUDGET" {
 					t.Fatalf("%+v", got)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,6 +103,46 @@ func TestPlansEnd(t *testing.T) {
 			}
 			if n := d.Stats().Learned - learned; n != 1 {
 				t.Errorf("learned %d times, want once: by the call that is the new limit's only one", n)
+			}
+		})
+	})
+	t.Run("one_call_asks_anew_and_the_others_go_on", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, call("a", 1))
+			for range 1100 {
+				w.take(d, call("a", 1)).Settle(nil)
+				pass(10 * time.Millisecond)
+			}
+			for range 890 {
+				w.take(d, call("a", 1)).Settle(nil)
+				pass(10 * time.Millisecond)
+			}
+			w.Delay(300 * time.Millisecond)
+			asked, learned := w.asked.Load(), d.Stats().Learned
+			var calls sync.WaitGroup
+			for range 100 {
+				calls.Go(func() { w.take(d, call("a", 1)).Settle(nil) })
+				pass(10 * time.Millisecond)
+			}
+			calls.Wait()
+			if n := w.asked.Load() - asked; n > 1 || d.Stats().Learned > learned+1 {
+				t.Errorf("%d calls asked by attributes, want one", n)
+			}
+		})
+	})
+	t.Run("a_plan_that_turns_out_to_be_wrong_is_forgotten", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, call("a", 1))
+			pass(11 * time.Second)
+			gone := errors.New("no limit fits")
+			w.acquire = func(client.Request) (*client.Decision, error) { return nil, gone }
+			if _, _, err := d.Take(t.Context(), call("a", 1)); !errors.Is(err, gone) {
+				t.Errorf("%v, want the authority's error", err)
+			}
+			if s := d.Stats(); s.Plans != 0 {
+				t.Errorf("%+v, want no plan", s)
 			}
 		})
 	})
@@ -274,6 +315,11 @@ func TestQuorumLost(t *testing.T) {
 			}
 			if !w.FailOpen() {
 				t.Error("the client believes in an authority that is down")
+			}
+			learned := d.Stats().Learned
+			w.take(d, call("stranger", 10)).Settle(nil)
+			if n := d.Stats().Learned - learned; n != 0 {
+				t.Error("a plan was made of what the client has decided by itself")
 			}
 			if s := d.Stats(); s.Local == 0 || s.Leases != 0 {
 				t.Errorf("%+v, want local decisions", s)

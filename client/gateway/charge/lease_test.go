@@ -148,6 +148,23 @@ func TestRenewals(t *testing.T) {
 			}
 		})
 	})
+	t.Run("S2-18_slots_are_renewed_for_as_long_as_their_own_limit_says", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.limits(`limits: [{name: long, match: {long: "*"}, concurrency: 1, lease: 60s}]`)
+			d := w.desk(nil)
+			work := call("a", 1)
+			work.Attributes["long"] = "x"
+			c := w.take(d, work)
+			pass(10 * time.Minute)
+			if got := w.denied(d, work).Denials[0]; got.Limit != "long" {
+				t.Errorf("%+v, want that the slot is in use", got)
+			}
+			if n := w.renewals.Load(); n < 15 || n > 25 {
+				t.Errorf("%d renewals in ten minutes, want one each half of a minute", n)
+			}
+			c.Release()
+		})
+	})
 	t.Run("S3-09_a_long_call's_refund_comes_back", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			w.limits(`
@@ -264,6 +281,13 @@ func TestSettlementsAreBounded(t *testing.T) {
 			if s := d.Stats(); s.Unanswered != 5 || s.Lost != 1 || s.Waiting != 0 {
 				t.Errorf("%+v, want that the fourth time is the last", s)
 			}
+			fails = 1
+			w.take(d, slotted(0)).Settle(nil)
+			pass(100 * time.Millisecond)
+			_ = d.Close()
+			if s := d.Stats(); s.Settled != 2 {
+				t.Errorf("%+v, want that the end tells what is to be told again", s)
+			}
 		})
 	})
 }
@@ -292,6 +316,22 @@ func TestClose(t *testing.T) {
 			w.warm(w.desk(nil), call("b", 10))
 			w.held(0)
 			_ = d.Close()
+		})
+	})
+	t.Run("S2-23_who_is_granted_something_meanwhile_gives_it_back", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.Delay(50 * time.Millisecond)
+			var taking sync.WaitGroup
+			taking.Go(func() {
+				if c, _, err := d.Take(t.Context(), slotted(0)); c != nil || !errors.Is(err, client.ErrClosed) {
+					t.Errorf("%v, %v, want that it is closed", c, err)
+				}
+			})
+			pass(20 * time.Millisecond)
+			_ = d.Close()
+			taking.Wait()
+			w.held(0)
 		})
 	})
 	t.Run("G8_it_ends_in_time_while_nobody_answers", func(t *testing.T) {

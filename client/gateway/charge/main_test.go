@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/clienttest"
 	"github.com/quorlease/quorlease/client/gateway/charge"
+	"github.com/quorlease/quorlease/client/report"
 	"github.com/quorlease/quorlease/fsm"
 	"github.com/quorlease/quorlease/fsm/bucket"
 )
@@ -37,9 +38,10 @@ type world struct {
 	t     *testing.T
 	desks []*charge.Desk
 
-	// acquire and settle, if not nil, answer instead of the client.
-	acquire         func(client.Request) *client.Decision
+	// acquire and settle, if not nil, may answer instead of the client.
+	acquire         func(client.Request) (*client.Decision, error)
 	settle          func(context.Context) error
+	tries           func(name string)
 	asked, renewals atomic.Int64
 }
 
@@ -47,8 +49,8 @@ type world struct {
 func (w *world) Acquire(ctx context.Context, r client.Request) (*client.Decision, error) {
 	w.asked.Add(1)
 	if w.acquire != nil {
-		if d := w.acquire(r); d != nil {
-			return d, nil
+		if d, err := w.acquire(r); d != nil || err != nil {
+			return d, err
 		}
 	}
 	return w.Client.Acquire(ctx, r)
@@ -66,6 +68,14 @@ func (w *world) Settle(ctx context.Context, l client.Lease, u ...client.Usage) (
 func (w *world) Renew(ctx context.Context, l client.Lease, r client.Renewal) (*client.Settlement, error) {
 	w.renewals.Add(1)
 	return w.Client.Renew(ctx, l, r)
+}
+
+// TriesOf is the client's, after tries.
+func (w *world) TriesOf(name string) *report.Book {
+	if w.tries != nil {
+		w.tries(name)
+	}
+	return w.Client.TriesOf(name)
 }
 
 // bubble runs f in virtual time.
