@@ -225,3 +225,30 @@ deployments: [{name: a, upstream: "https://127.0.0.1:1"}]
 	}
 	out.match(t, `told to stop: (drain=10s)`)
 }
+
+// What a file may say at its bounds, a gateway takes.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	const deployment = "deployments: [{name: a, upstream: 'http://a', "
+	for _, text := range []string{
+		deployment + "output_max: 0, per_minute: {requests: 1}}]\ntries: 1\nbody_max: 1KiB\nbodies_max: 1KiB\n" +
+			"retry_tokens: {cap: 1, cost: 1, refund: 0, free: 0/s}\nclasses: [{name: a, max_wait: 0s}]\n",
+		deployment + "output_max: 2_147_483_647, per_minute: {requests: 9_007_199_254_740_992}}]\ntries: 10\n" +
+			"body_max: 1GiB\nbodies_max: 1024GiB\ncoalesced_max: 1024GiB\nclasses: [{name: a, max_wait: 1h}]\n" +
+			"retry_tokens: {cap: 9_007_199_254_740_992, cost: 9_007_199_254_740_992, free: 1_000_000/h}\n",
+		deployment + "attributes: {" + strings.Join(attributes(26), ", ") + "}}]\n" +
+			"attempts: {markers: [" + strings.Repeat("{header: x-a}, ", 25) + "{header: x-a}]}\n",
+	} {
+		dir := written(t, map[string]string{"gateway.yaml": text})
+		if err := options(t, "-c", filepath.Join(dir, "gateway.yaml")).Report(io.Discard, time.Now()); err != nil {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+}
+
+func attributes(n int) (list []string) {
+	for i := range n {
+		list = append(list, "a"+string(rune('a'+i))+": b")
+	}
+	return list
+}
