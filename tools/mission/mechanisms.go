@@ -36,6 +36,10 @@ var mechanisms = []mechanism{
 		text: "return told && at < until", without: "return told && at > until",
 	},
 	{
+		row: "S1-14", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "rule = NoCredential\n", without: "rule, speaker = NoCredential, &l.stranger\n",
+	},
+	{
 		row: "S1-16", file: "fsm/decide.go", tests: "fsm", pattern: "TestAllLimitsAreLookedAt/S1-16",
 		text: "if l.dimension < 0 {", without: "if l.dimension < 0 || l.target > 0 {",
 	},
@@ -70,6 +74,10 @@ var mechanisms = []mechanism{
 	{
 		row: "S1-25", file: "client/gateway/refuse/http.go", tests: "client/gateway/refuse",
 		text: "case row.hint == minute:", without: "case row.hint == minute || r.Reason == Rate:",
+	},
+	{
+		row: "S1-26", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "case who == nil || !speaker.speaksFor(who):", without: "case who == nil:",
 	},
 	{
 		row: "S1-27", file: "client/gateway/attempt/marker.go", tests: "client/gateway/attempt",
@@ -132,6 +140,14 @@ var mechanisms = []mechanism{
 	{
 		row: "S1-42", file: "cluster/warn/warn.go", tests: "cluster/warn",
 		text: "at-c.since >= after:", without: "at-c.since >= 0:",
+	},
+	{
+		row: "S1-44", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "if mode == Enforce {", without: "if mode == Enforce && rule != NoCredential && rule != NoName {",
+	},
+	{
+		row: "S1-46", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "l.finds(NoMarker, who.unmarked, markerHeader)", without: "l.finds(NoMarker, Warn, markerHeader)",
 	},
 	{
 		row: "S1-47", file: "fsm/deny.go", tests: "fsm", pattern: "TestScripts/S1-47",

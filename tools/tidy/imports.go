@@ -118,8 +118,9 @@ func pureRules() []ImportRule {
 		{
 			Name: "gateway-pure", Of: []string{
 				"client/gateway/attempt", "client/gateway/circuit", "client/gateway/estimate/...", "client/gateway/spent",
+				"client/gateway/who",
 			},
-			Only: []string{"std", "client/gateway/...", "client/feedback"},
+			Only: []string{"std", "client/gateway/...", "client/feedback", "client/names"},
 			// A circuit draws its jitter (math/rand/v2), and attempts are read from headers (net/http).
 			Never: []string{"crypto/rand", "log/...", "os/...", "runtime/...", "syscall", "unsafe", "context"},
 			Why:   "what a gateway decides is a function of what it saw and when: it has a lock, no clock and no network",
