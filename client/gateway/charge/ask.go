@@ -53,7 +53,7 @@ func (d *Desk) ask(ctx context.Context, w *Work, q question) (*Charge, *client.D
 		d.counts.local.Add(1)
 	}
 	c := &Charge{desk: d, decision: *decision}
-	c.lease = d.hold(now, w.Class, decision.Lease)
+	c.lease = d.hold(now, decision.Lease)
 	return c, &c.decision, nil
 }
 

@@ -36,8 +36,8 @@ type paid struct {
 func (c *Charge) take(now time.Duration, p *plan, w *Work) bool {
 	c.paid, c.taken, c.life = c.room[:0], now, p.life
 	c.decision = client.Decision{Granted: true, Source: client.Escrow}
-	for i := range p.parts {
-		t, n := p.parts[i].tap, w.amount(p.parts[i].dimension)
+	for _, t := range p.parts {
+		n := w.amount(t.dimension)
 		permit, ok := t.take(now, n)
 		if !ok {
 			c.giveBack()
@@ -72,7 +72,7 @@ func (c *Charge) Settle(used map[string]int64) {
 	late := c.desk.clock.Now()-c.taken >= c.life
 	for i := range c.paid {
 		one := &c.paid[i]
-		n, named := used[one.tap.key.dimension]
+		n, named := used[one.tap.dimension]
 		if !named {
 			n = one.amount
 		}
@@ -95,16 +95,13 @@ func (c *Charge) Throttled(wait time.Duration) {
 	}
 	until := c.desk.clock.Now() + min(wait, throttleMax)
 	for i := range c.paid {
-		c.paid[i].tap.close(until)
+		c.desk.taps.rest(c.paid[i].tap.bucket, until)
 	}
 	if c.lease == nil {
 		return
 	}
-	for i := range c.lease.Charges {
-		one := &c.lease.Charges[i]
-		if t := c.desk.taps.known(tapKey{one.Limit, one.Key, one.Dimension, c.lease.class}); t != nil {
-			t.close(until)
-		}
+	for _, one := range c.lease.Charges {
+		c.desk.taps.rest(bucket{one.Limit, one.Key, one.Dimension}, until)
 	}
 }
 

@@ -176,8 +176,8 @@ func (d *Desk) pay(now time.Duration, p *plan, w *Work) (*Charge, *client.Decisi
 // often wanted a first block is asked for in the background.
 func (d *Desk) isReady(now time.Duration, p *plan, w *Work) bool {
 	ready := true
-	for i := range p.parts {
-		t, n := p.parts[i].tap, w.amount(p.parts[i].dimension)
+	for _, t := range p.parts {
+		n := w.amount(t.dimension)
 		if n < 1 || n > amountMax {
 			return false
 		}

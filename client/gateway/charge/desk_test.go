@@ -396,3 +396,33 @@ func TestThrottled(t *testing.T) {
 		})
 	})
 }
+
+// TestThrottledClasses: what a provider has refused it refuses whoever asks.
+func TestThrottledClasses(t *testing.T) {
+	t.Run("S1-05", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.limits(`
+limits:
+- {name: model, match: {model: "*"}, rate: {requests: 1000/s}, burst: {requests: 1000},
+   classes: {live: {share: 60%}, batch: {share: 40%}}}
+`)
+			d := w.desk(nil)
+			live, batch := charge.Work{Class: "live"}, charge.Work{Class: "batch"}
+			live.Attributes = map[string]string{"model": "m"}
+			batch.Attributes = live.Attributes
+			w.warm(d, live)
+			w.warm(d, batch)
+			c := w.take(d, live)
+			c.Throttled(5 * time.Second)
+			c.Settle(nil)
+			before := d.Stats().Permits
+			for range 20 {
+				w.take(d, batch).Settle(nil)
+				pass(100 * time.Millisecond)
+			}
+			if n := d.Stats().Permits - before; n != 0 {
+				t.Errorf("%d calls of another class were paid from what was held before", n)
+			}
+		})
+	})
+}

@@ -64,7 +64,7 @@ func (d *Desk) open(t *tap) bool {
 		return false
 	}
 	l, err := d.config.Authority.Limiter(client.LimiterConfig{
-		Limit: t.key.limit, Key: t.key.key, Dimension: t.key.dimension, Class: t.key.class,
+		Limit: t.limit, Key: t.key, Dimension: t.dimension, Class: t.class,
 	})
 	if err != nil {
 		return false

@@ -21,7 +21,6 @@ const (
 // lease is one that was asked for, until it was settled.
 type lease struct {
 	client.Lease
-	class string
 	slots bool
 	began time.Duration
 	// ttl is what it is renewed for, ends when it does. sequence numbers renewals. They belong
@@ -42,8 +41,8 @@ type lease struct {
 }
 
 // hold keeps a lease that was granted: it is renewed until its call ends.
-func (d *Desk) hold(now time.Duration, class string, granted client.Lease) *lease {
-	l := &lease{Lease: granted, class: class, began: now, ends: d.clock.At(granted.Ends), at: -1}
+func (d *Desk) hold(now time.Duration, granted client.Lease) *lease {
+	l := &lease{Lease: granted, began: now, ends: d.clock.At(granted.Ends), at: -1}
 	for i := range granted.Charges {
 		l.slots = l.slots || granted.Charges[i].Dimension == slots
 	}

@@ -19,7 +19,7 @@ type plan struct {
 	amounts []string
 	// parts are what pays for it. None: it always asks, because it has slots, or charges
 	// that do not follow from what it says.
-	parts []part
+	parts []*tap
 	// life is how long the leases of these limits last, the shortest.
 	life time.Duration
 	// until is for how long it is good, end when nobody may use it any more.
@@ -28,12 +28,6 @@ type plan struct {
 	asking, stale atomic.Bool
 	// used is when it was last looked up.
 	used atomic.Int64
-}
-
-// part is one charge of a plan.
-type part struct {
-	tap       *tap
-	dimension string
 }
 
 // plans are those that are remembered, by a hash of what work says. It is safe for
@@ -167,12 +161,12 @@ func (d *Desk) planOf(now time.Duration, w *Work, lease *client.Lease) *plan {
 			p.parts = nil
 			break
 		}
-		t := d.taps.of(now, tapKey{c.Limit, c.Key, c.Dimension, p.class})
+		t := d.taps.of(now, bucket{c.Limit, c.Key, c.Dimension}, p.class)
 		if t == nil {
 			p.parts = nil
 			break
 		}
-		p.parts = append(p.parts, part{tap: t, dimension: t.key.dimension})
+		p.parts = append(p.parts, t)
 	}
 	return p
 }

@@ -1,6 +1,7 @@
 package charge
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,13 +22,14 @@ const (
 	restMax = 2 * time.Second
 )
 
-// tapKey is one bucket, as one class may spend it.
-type tapKey struct{ limit, key, dimension, class string }
+// bucket is what is charged.
+type bucket struct{ limit, key, dimension string }
 
-// tap is a bucket that plans are paid from, with its limiter where blocks of it are held.
-// Safe for concurrent use.
+// tap is a bucket that plans of one class are paid from, with its limiter where blocks of
+// it are held. Safe for concurrent use.
 type tap struct {
-	key     tapKey
+	bucket
+	class   string
 	limiter atomic.Pointer[client.Limiter]
 	// live counts permits that have not ended: a limiter that has some is not closed.
 	live atomic.Int64
@@ -103,17 +105,14 @@ func (t *tap) found(now time.Duration, some bool) {
 	}
 }
 
-// close leaves the limiter alone until then: what it holds goes back.
-func (t *tap) close(until time.Duration) {
-	t.rest.Store(max(t.rest.Load(), int64(until)))
-}
-
 // taps are all of them. It is safe for concurrent use.
 type taps struct {
 	most int
 
-	mu    sync.Mutex
-	byKey map[tapKey]*tap
+	mu sync.Mutex
+	// byBucket are those of each, one for a class, and n is how many there are.
+	byBucket map[bucket][]*tap
+	n        int
 	// open is how many have a limiter.
 	open atomic.Int64
 }
@@ -123,30 +122,36 @@ type taps struct {
 const perLimiter = 16
 
 func newTaps(limiters int) *taps {
-	return &taps{most: limiters * perLimiter, byKey: make(map[tapKey]*tap)}
+	return &taps{most: limiters * perLimiter, byBucket: make(map[bucket][]*tap)}
 }
 
-// of is the tap of a key, nil where there is no room.
-func (s *taps) of(now time.Duration, key tapKey) *tap {
+// of is the tap of a bucket and a class, nil where there is no room.
+func (s *taps) of(now time.Duration, b bucket, class string) *tap {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.byKey[key]
-	if t == nil {
-		if len(s.byKey) >= s.most {
-			return nil
+	for _, t := range s.byBucket[b] {
+		if t.class == class {
+			t.used.Store(int64(now))
+			return t
 		}
-		t = &tap{key: key}
-		s.byKey[key] = t
 	}
+	if s.n >= s.most {
+		return nil
+	}
+	t := &tap{bucket: b, class: class}
 	t.used.Store(int64(now))
+	s.byBucket[b] = append(s.byBucket[b], t)
+	s.n++
 	return t
 }
 
-// known is the tap of a key, nil where there is none.
-func (s *taps) known(key tapKey) *tap {
+// rest has the limiters of a bucket left alone until then: what they hold goes back.
+func (s *taps) rest(b bucket, until time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byKey[key]
+	for _, t := range s.byBucket[b] {
+		t.rest.Store(max(t.rest.Load(), int64(until)))
+	}
 }
 
 // sweep forgets those without a limiter that were not used since, and returns those whose
@@ -154,14 +159,21 @@ func (s *taps) known(key tapKey) *tap {
 func (s *taps) sweep(since time.Duration) (idle []*tap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for key, t := range s.byKey {
-		switch {
-		case t.used.Load() >= int64(since) || t.filling.Load():
-		case t.limiter.Load() != nil:
-			idle = append(idle, t)
-		default:
+	for b, list := range s.byBucket {
+		kept := slices.DeleteFunc(list, func(t *tap) bool {
+			switch {
+			case t.used.Load() >= int64(since) || t.filling.Load():
+				return false
+			case t.limiter.Load() != nil:
+				idle = append(idle, t)
+				return false
+			}
 			t.gone.Store(true)
-			delete(s.byKey, key)
+			s.n--
+			return true
+		})
+		if s.byBucket[b] = kept; len(kept) == 0 {
+			delete(s.byBucket, b)
 		}
 	}
 	return idle
@@ -171,9 +183,11 @@ func (s *taps) sweep(since time.Duration) (idle []*tap) {
 func (s *taps) all() (open []*tap) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, t := range s.byKey {
-		if t.limiter.Load() != nil {
-			open = append(open, t)
+	for _, list := range s.byBucket {
+		for _, t := range list {
+			if t.limiter.Load() != nil {
+				open = append(open, t)
+			}
 		}
 	}
 	return open
