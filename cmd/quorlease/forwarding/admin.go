@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/quorlease/quorlease/api/capped"
 	"github.com/quorlease/quorlease/client/clientprom"
 	"github.com/quorlease/quorlease/client/gateway/gatewayprom"
 )
@@ -26,7 +27,7 @@ func (r *running) newAdmin(logger hclog.Logger) *http.Server {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	return &http.Server{
 		Handler: mux, ReadHeaderTimeout: headersWithin, IdleTimeout: idleMax, MaxHeaderBytes: headersMax,
-		ReadTimeout: headersWithin, WriteTimeout: headersWithin,
+		ReadTimeout: headersWithin, WriteTimeout: headersWithin, ConnState: capped.States(adminMax),
 		ErrorLog: logger.Named("admin").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 }

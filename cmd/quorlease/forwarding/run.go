@@ -16,6 +16,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/quorlease/quorlease/api/capped"
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/gateway"
 	"github.com/quorlease/quorlease/client/gateway/who"
@@ -28,6 +29,10 @@ const (
 	headersWithin = 10 * time.Second
 	idleMax       = 2 * time.Minute
 	headersMax    = 64 << 10
+	// connectionsMax is how many programs may be connected at once, and adminMax how many ask
+	// about the gateway itself.
+	connectionsMax = 32_768
+	adminMax       = 100
 	// adminDrain is how long questions about health may take to end.
 	adminDrain = 2 * time.Second
 )
@@ -127,12 +132,13 @@ func (r *running) build(o *Options) (err error) {
 		ReadHeaderTimeout: headersWithin,
 		IdleTimeout:       idleMax,
 		MaxHeaderBytes:    headersMax,
+		ConnState:         capped.States(connectionsMax),
 		ErrorLog:          r.logger.Named("http").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}
 	return nil
 }
 
-// guarded logs a panic as what it is: what net/http complains of is mostly about
+// guarded bounds the time that a body takes, and logs a panic as what it is: what net/http complains of is mostly about
 // connections. http.ErrAbortHandler is the end of an answer that can't be finished.
 func guarded(next http.Handler, logger hclog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,6 +152,7 @@ func guarded(next http.Handler, logger hclog.Logger) http.Handler {
 			}
 			panic(http.ErrAbortHandler)
 		}()
+		hurry(w, r, pauseMax, bodyWithin)
 		next.ServeHTTP(w, r)
 	})
 }
