@@ -184,7 +184,7 @@ func (p *Prober) ask(ctx context.Context, key circuit.Key) {
 		p.mu.stats.Closed++
 		p.news.Add(1)
 		p.setLocked(c, closed, now+p.config.Mark)
-	case err != nil || d.Source == client.Local:
+	case err != nil || d.Source == client.Local || !d.Granted && !isTaken(d):
 		// Nobody can say who else probes.
 		p.mu.stats.Alone++
 		c.ends = never
@@ -207,6 +207,11 @@ func (p *Prober) acquire(ctx context.Context, key string) (*client.Decision, err
 	bounded, cancel := context.WithTimeout(ctx, askMax)
 	defer cancel()
 	return p.config.Authority.Acquire(bounded, client.Request{Track: true, Charges: p.slot(key)})
+}
+
+// isTaken says whether a slot is another one's.
+func isTaken(d *client.Decision) bool {
+	return len(d.Denials) > 0 && d.Denials[0].Reason == "CONCURRENCY"
 }
 
 // slot is one slot of a key.

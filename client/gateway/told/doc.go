@@ -3,9 +3,9 @@
 //
 // A Teller takes every answer and never holds its caller up. What providers refuse is told
 // at once, spend caps first, and before any headers. Equal refusals within a moment are one
-// report, of headers the newest counts: ten thousand refusals a second of one tenant cost
-// two reports a second. What can't be told is kept, within bounds, and told later, unless
-// its wait is over by then.
+// report: ten thousand a second of one tenant cost one report a second. Of headers the
+// newest counts, and they cost ten reports a second at most. What can't be told is kept,
+// within bounds, and told later, unless its wait is over by then.
 //
 // To circuits a Teller is what gateways share (circuit.Shared). An answer is told once, by
 // Tell, with the wait that the provider asked for: the authority closes what hears of it

@@ -93,12 +93,11 @@ func (l *incidents) begin(one *incident) {
 	}
 }
 
-// end notes that one is over. Of what nobody was told nobody has to hear the end.
+// end notes that one is over, after it has begun.
 func (l *incidents) end(one *incident) {
+	l.begin(one)
 	l.remove(one)
-	if one.told {
-		l.over = append(l.over, one.SpendCap)
-	}
+	l.over = append(l.over, one.SpendCap)
 }
 
 // heard takes in what the authority answered to something about the same subject. check is

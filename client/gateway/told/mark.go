@@ -23,7 +23,7 @@ func (p *Prober) look(ctx context.Context, key circuit.Key) bool {
 	bounded, cancel := context.WithTimeout(ctx, askMax)
 	defer cancel()
 	d, err := p.config.Authority.Peek(bounded, "", p.slot(markOf(key))...)
-	return err == nil && !d.Granted && len(d.Denials) > 0 && d.Denials[0].Reason == "CONCURRENCY"
+	return err == nil && !d.Granted && isTaken(d)
 }
 
 // mark says that a probe has closed its circuit, and only then gives the probe's slot back:

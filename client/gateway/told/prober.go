@@ -95,8 +95,8 @@ func (c *ProberConfig) validate() error {
 // one probe closes the circuit for all gateways that have work for it. The slot of a probe
 // that was refused is kept for as long as the circuit is open: nobody else probes
 // meanwhile. After one that told nothing the same gateway probes again, until its time is
-// over. While nobody answers, or the limit does not exist, each gateway probes for itself:
-// a circuit must not stay open for want of a slot.
+// over. While nobody answers, or the limit does not exist or has no slot, each gateway
+// probes for itself: a circuit must not stay open for want of one.
 //
 // It is safe for concurrent use; no method but Close waits for anybody.
 type Prober struct {

@@ -183,6 +183,7 @@ func TestNoSlot(t *testing.T) {
 		"nobody_answers": func(s *slots) { s.local = true },
 		"no_such_limit":  func(s *slots) { s.fails = errors.New("LIMIT_NOT_FOUND") },
 		"it_hangs":       func(s *slots) { s.takes = time.Hour },
+		"there_is_none":  func(s *slots) { s.none = true },
 	} {
 		t.Run("S2-26_each_for_itself_where_"+name, func(t *testing.T) {
 			fleet(t, 2, ProberConfig{}, func(t *testing.T, s *slots, all []*gate) {
@@ -237,6 +238,29 @@ func TestSlotsComeBack(t *testing.T) {
 			}
 			if probing(t, all[1], 2*second) == nil {
 				t.Error("the other one does not probe")
+			}
+		})
+	})
+	t.Run("S2-26_a_slot_that_is_granted_after_the_end", func(t *testing.T) {
+		fleet(t, 1, ProberConfig{}, func(t *testing.T, s *slots, all []*gate) {
+			pass(30 * second)
+			s.takes = 300 * time.Millisecond
+			all[0].forward()
+			pass(400 * time.Millisecond)
+			if err := all[0].prober.Close(); err != nil || s.acquires != 1 || s.taken() != 0 {
+				t.Errorf("%v, %d acquires, %d slots are taken", err, s.acquires, s.taken())
+			}
+		})
+	})
+	t.Run("S2-26_a_mark_that_is_made_after_the_end", func(t *testing.T) {
+		fleet(t, 1, ProberConfig{}, func(t *testing.T, s *slots, all []*gate) {
+			pass(30 * second)
+			try := probing(t, all[0], 2*second)
+			s.takes = 300 * time.Millisecond
+			try.Done(all[0].now(), circuit.Succeeded, 0)
+			pass(100 * time.Millisecond)
+			if err := all[0].prober.Close(); err != nil || s.acquires != 2 || s.taken() != 0 {
+				t.Errorf("%v, %d acquires, %d slots are taken", err, s.acquires, s.taken())
 			}
 		})
 	})

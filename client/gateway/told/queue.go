@@ -171,17 +171,19 @@ func (q *queue) forget(before time.Duration) {
 	}
 }
 
-// pick takes at most n entries that are due, those of the higher rank first, and says
-// when the next one is. drop says of which nothing is to be told any more.
-func (q *queue) pick(n int, isDue func(*entry) bool, drop func(*entry) bool) (batch []*entry, next time.Duration) {
+// pick takes at most n entries whose time has come, those of the higher rank first, and says
+// when that of the next one is. drop says of which nothing is to be told any more.
+func (q *queue) pick(
+	now time.Duration, n int, due func(*entry) time.Duration, drop func(*entry) bool,
+) (batch []*entry, next time.Duration) {
 	next = never
 	for r := range q.waiting {
 		for at := q.waiting[r].Front(); at != nil && len(batch) < n; {
 			e := at.Value.(*entry)
 			at = at.Next()
-			switch {
-			case !isDue(e):
-				next = min(next, e.due)
+			switch when := due(e); {
+			case when > now:
+				next = min(next, when)
 			case drop(e):
 				q.remove(e)
 			default:

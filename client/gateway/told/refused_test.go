@@ -1,6 +1,7 @@
 package told
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -8,7 +9,35 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/quorlease/quorlease/client/feedback"
+	"github.com/quorlease/quorlease/client/gateway/provider"
 )
+
+// TestHeaders: answers that are none cost the authority little, however many there are.
+func TestHeaders(t *testing.T) {
+	t.Run("S3-01_of_many_tenants", func(t *testing.T) {
+		bubble(t, Config{}, func(t *testing.T, a *authority, teller *Teller) {
+			for round := range 500 {
+				for n := range 100 {
+					teller.Tell(about(fmt.Sprint((round*100+n)%1000)), left(int64(round)))
+				}
+				pass(10 * time.Millisecond)
+			}
+			pass(50 * time.Millisecond)
+			teller.Tell(about("refused"), throttled(second))
+			reports, answers := a.told()
+			if n := len(reports); n < 50 || n > 53 {
+				t.Errorf("%d reports in five seconds, want ten a second and one", n)
+			}
+			if last := answers[len(answers)-1]; last.Kind != feedback.Throttled {
+				t.Errorf("a refusal waits for headers: %+v is last", last)
+			}
+			pass(5 * second)
+			if s := teller.Stats(); s.Told+s.Merged+s.Stale != 50_001 || s.Waiting != 0 || s.Lost != 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	})
+}
 
 // TestRefused: what the authority does not take.
 func TestRefused(t *testing.T) {
@@ -115,6 +144,21 @@ func TestClose(t *testing.T) {
 			teller.Tell(about("late"), throttled(second))
 			if err := teller.Close(); err != nil || teller.Stats().Waiting != 0 {
 				t.Errorf("once more: %v, %+v", err, teller.Stats())
+			}
+		})
+	})
+	t.Run("S3-27_it_goes_on_trying", func(t *testing.T) {
+		bubble(t, Config{}, func(t *testing.T, a *authority, teller *Teller) {
+			a.set(func([]feedback.Answer) ([]feedback.Controlled, error) { return nil, context.DeadlineExceeded })
+			teller.Tell(about("a"), &provider.Verdict{Class: provider.HardQuota})
+			pass(20 * second)
+			back := time.AfterFunc(1900*time.Millisecond, func() { a.set(nil) })
+			defer back.Stop()
+			if err := teller.Close(); err != nil {
+				t.Error(err)
+			}
+			if reports, _ := a.told(); len(reports) != 1 || reports[0].at > 22*second {
+				t.Errorf("told %+v", reports)
 			}
 		})
 	})

@@ -22,6 +22,8 @@ const (
 	reportMax = 4 * time.Second
 	// reportGap is the least time between two reports: fifty a second, whatever comes.
 	reportGap = 20 * time.Millisecond
+	// calmGap is that between two with headers: ten a second, since each is a log entry.
+	calmGap = 100 * time.Millisecond
 	// noticeAfter is how long the notice of a circuit waits for what the authority makes of
 	// the answer that opened it.
 	noticeAfter = 50 * time.Millisecond
@@ -104,8 +106,17 @@ func (t *Teller) next() (batch []*entry, wait time.Duration, done bool) {
 	if now < t.mu.hold && (!closing || t.mu.failures > 0) {
 		return nil, t.mu.hold - now, false
 	}
-	isDue := func(e *entry) bool { return closing || e.due <= now }
-	batch, at := t.mu.queue.pick(t.mu.size, isDue, func(e *entry) bool { return t.isOverLocked(now, e) })
+	due := func(e *entry) time.Duration {
+		switch {
+		case closing:
+			return now
+		case e.rank == headers:
+			return max(e.due, t.mu.calm)
+		default:
+			return e.due
+		}
+	}
+	batch, at := t.mu.queue.pick(now, t.mu.size, due, func(e *entry) bool { return t.isOverLocked(now, e) })
 	if len(batch) == 0 && t.mu.queue.len() == 0 {
 		return nil, t.idleLocked(now), closing
 	}
@@ -183,6 +194,9 @@ func (t *Teller) answers(batch []*entry) []feedback.Answer {
 		answers[i] = e.answer
 		answers[i].Wait = max(0, e.until-now)
 		e.again = false
+		if e.rank == headers {
+			t.mu.calm = now + calmGap
+		}
 	}
 	return answers
 }

@@ -165,7 +165,7 @@ func TestLearn(t *testing.T) {
 			a.set(closedUntil("account", 22*second))
 			for range 1000 {
 				teller.Denied(paused("account", 30*second), about("a"))
-				pass(time.Millisecond)
+				pass(10 * time.Millisecond)
 			}
 			if _, answers := a.told(); len(answers) != 1 {
 				t.Errorf("%d were asked", len(answers))
@@ -218,6 +218,9 @@ func TestLearn(t *testing.T) {
 			}
 		})
 	})
+}
+
+func TestClosings(t *testing.T) {
 	t.Run("S2-27_it_is_bounded", func(t *testing.T) {
 		c := newClosings(16)
 		for n := range 100 {

@@ -16,9 +16,9 @@ type slots struct {
 	// held are the leases that have a slot.
 	held  map[string]client.Lease
 	takes time.Duration
-	// fails is what is answered instead, and local: nobody answers.
-	fails error
-	local bool
+	// fails is what is answered instead, local: nobody answers, and none: there is no slot.
+	fails       error
+	local, none bool
 	// acquires, looks and returns count what was asked.
 	acquires, looks, returns int
 }
@@ -37,6 +37,9 @@ func (s *slots) wait(ctx context.Context) error {
 }
 
 func (s *slots) decideLocked(key string) *client.Decision {
+	if s.none {
+		return &client.Decision{Source: client.Consensus, Denials: []client.Denial{{Reason: "ZERO_LIMIT", Never: true}}}
+	}
 	if lease, is := s.held[key]; is && time.Now().Before(lease.Ends) {
 		return &client.Decision{Source: client.Consensus, Denials: []client.Denial{{
 			Reason: "CONCURRENCY", Limit: "circuit-probes", Key: key, RetryAfter: time.Until(lease.Ends),

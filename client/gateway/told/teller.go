@@ -39,9 +39,10 @@ type Teller struct {
 		stats  Stats
 		// size is how many answers the next report has at most.
 		size int
-		// hold is before when there is no report, and failures how many have failed in a row.
-		hold     time.Duration
-		failures int
+		// hold is before when there is no report, and calm before when there is none of headers.
+		// failures is how many have failed in a row.
+		hold, calm time.Duration
+		failures   int
 		// complained is when it was last logged that an answer is refused.
 		complained time.Duration
 	}
