@@ -184,35 +184,54 @@ func (c *Config) checkDeployments(bad func(string, string, ...any)) {
 	seen := map[string]bool{}
 	for i := range c.Deployments {
 		d := &c.Deployments[i]
-		at := fmt.Sprintf("deployments[%d]", i)
-		if problem := names.LimitProblem(d.Name); problem != "" {
-			bad(at+".name", "%s", problem)
-		}
+		d.check(fmt.Sprintf("deployments[%d]", i), bad)
 		if seen[d.Name] {
-			bad(at+".name", "%q is there twice", d.Name)
+			bad(fmt.Sprintf("deployments[%d].name", i), "%q is there twice", d.Name)
 		}
 		seen[d.Name] = true
-		if d.Provider == nil {
-			bad(at+".provider", "is missing")
-		}
-		if u := d.Upstream; u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			bad(at+".upstream", "%v is no http or https address", u)
-		}
-		if len(d.Models) > modelsMax {
-			bad(at+".models", "%d are more than %d", len(d.Models), modelsMax)
-		}
-		if d.OutputMax < 0 || d.OutputMax > estimate.CountMax {
-			bad(at+".output_max", "%d is out of range 0..%d", d.OutputMax, int64(estimate.CountMax))
-		}
-		if strings.ContainsAny(d.Key, "\r\n\x00") {
-			bad(at+".key", "has characters that no header may have")
-		}
-		for name := range d.Attributes {
-			if slices.Contains(ownAttributes, name) {
-				bad(at+".attributes", "%q is the gateway's own", name)
-			}
+	}
+}
+
+func (d *Deployment) check(at string, bad func(string, string, ...any)) {
+	if problem := names.LimitProblem(d.Name); problem != "" {
+		bad(at+".name", "%s", problem)
+	}
+	if d.Provider == nil {
+		bad(at+".provider", "is missing")
+	}
+	if problem := upstreamProblem(d.Upstream); problem != "" {
+		bad(at+".upstream", "%s", problem)
+	}
+	if len(d.Models) > modelsMax {
+		bad(at+".models", "%d are more than %d", len(d.Models), modelsMax)
+	}
+	if d.OutputMax < 0 || d.OutputMax > estimate.CountMax {
+		bad(at+".output_max", "%d is out of range 0..%d", d.OutputMax, int64(estimate.CountMax))
+	}
+	if strings.ContainsAny(d.Key, "\r\n\x00") {
+		bad(at+".key", "has characters that no header may have")
+	}
+	for name := range d.Attributes {
+		if slices.Contains(ownAttributes, name) {
+			bad(at+".attributes", "%q is the gateway's own", name)
 		}
 	}
+}
+
+// upstreamProblem is what is wrong with where a provider is. Its password, which must not be
+// there, is not repeated.
+func upstreamProblem(u *url.URL) string {
+	switch {
+	case u == nil:
+		return "is missing"
+	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return u.Redacted() + " is no http or https address"
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return u.Redacted() + " must have nothing but a scheme, a host and a path"
+	case u.Path != "" && !isPlain(u.Path):
+		return u.Redacted() + " has empty or dotted segments"
+	}
+	return ""
 }
 
 func (c *Config) checkClasses(bad func(string, string, ...any)) {

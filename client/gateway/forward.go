@@ -7,10 +7,11 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
+	"sync/atomic"
 	"time"
 
-	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -26,12 +27,14 @@ const copyStep = 16 << 10
 // sending is one try that was permitted and paid.
 type sending struct {
 	call   *call
-	held   *charge.Charge
+	held   receipt
 	permit *circuit.Try
 	try    int
 	// hidden: the client has not asked for the usage that the provider was asked for.
 	hidden bool
 	meter  *spent.Meter
+	// sent: the provider may have read something of it.
+	sent atomic.Bool
 }
 
 // forward sends a request and passes on what comes.
@@ -50,8 +53,13 @@ func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error
 		return nil, s.unanswered(ctx, err)
 	}
 	defer answer.Body.Close()
-	switch {
-	case answer.StatusCode/100 != 2:
+	s.sent.Store(true)
+	switch code := answer.StatusCode; {
+	case code < 200 || code/100 == 3 || code > 599:
+		// A client that followed it would leave the gateway, with its key.
+		s.refused()
+		return nil, &refusedError{refusal: c.unusable("the provider has answered what is passed on to nobody")}
+	case code/100 != 2:
 		return s.failed(answer, out)
 	case isEvents(answer.Header):
 		return s.events(ctx, answer, out)
@@ -60,54 +68,91 @@ func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error
 	}
 }
 
+// unusable is the refusal where there is trouble with the provider.
+func (c *call) unusable(detail string) refuse.Refusal {
+	return refuse.Refusal{Reason: refuse.Capacity, Scope: "deployment", Detail: detail}
+}
+
 // isEvents says whether an answer is a stream of events.
 func isEvents(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && kind == "text/event-stream"
 }
 
-// unanswered is a try to which nothing came. Whether the provider has worked on it is not
-// known, unless there never was a connection.
+// unanswered is a try to which nothing came. What was sent may have been worked on.
 func (s *sending) unanswered(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		// It was sent, and the provider may have read all of it.
+	c := s.call
+	if s.sent.Load() {
 		s.settle(s.meter.Cut())
+	} else {
+		s.held.Release()
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if isUnsent(err) {
-		s.held.Release()
-	} else {
-		s.settle(s.meter.Cut())
+	if c.gateway.said.due(time.Now()) {
+		c.gateway.config.Logger.Warn("a provider did not answer", "deployment", c.deployment.Name, "error", err)
 	}
-	s.call.gateway.config.Logger.Warn("a provider did not answer",
-		"deployment", s.call.deployment.Name, "error", err)
-	return &refusedError{
-		refusal: refuse.Refusal{Reason: refuse.Capacity, Scope: "deployment", Detail: "the provider can't be reached"},
-		passes:  true,
-	}
+	return &refusedError{refusal: c.unusable("the provider can't be reached"), passes: true}
 }
+
+const (
+	// errorWithin is how long the body of an error may take, of which a little is enough.
+	errorWithin = 5 * time.Second
+	// silence is how long an answer may be silent. A model that thinks says nothing for minutes.
+	silence = 10 * time.Minute
+)
+
+// lively closes a body that says nothing for too long.
+type lively struct {
+	io.ReadCloser
+	timer *time.Timer
+	most  time.Duration
+}
+
+func newLively(body io.ReadCloser, most time.Duration) *lively {
+	return &lively{body, time.AfterFunc(most, func() { _ = body.Close() }), most}
+}
+
+// Read reads on.
+func (l *lively) Read(p []byte) (int, error) {
+	l.timer.Reset(l.most)
+	return l.ReadCloser.Read(p)
+}
+
+// stop leaves the body to whoever has it.
+func (l *lively) stop() { l.timer.Stop() }
 
 // failed is an answer that is an error: one that may pass, one that is told in the
 // gateway's words, or the provider's own affair, which is passed on as it is.
 func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
+	late := time.AfterFunc(errorWithin, func() { _ = answer.Body.Close() })
 	text, err := io.ReadAll(io.LimitReader(answer.Body, provider.BodyMax))
+	late.Stop()
 	verdict := s.classify(answer, text, "")
 	if next, no := s.no(&verdict); no {
 		return next, nil
 	}
-	if verdict.Class == provider.None || verdict.Class == provider.Other {
-		s.refused()
-		out.Begin(head{answer.StatusCode, passable(answer.Header)})
-		if _, failed := out.Write(text); failed != nil {
-			return nil, failed
-		}
-		if err == nil {
-			_, err = io.CopyBuffer(onlyWriter{out}, answer.Body, make([]byte, copyStep))
-		}
-		return nil, err
+	if refusal, is := refuse.Upstream(&verdict); is {
+		return nil, &refusedError{refusal: refusal}
 	}
-	refusal, _ := refuse.Upstream(&verdict)
-	return nil, &refusedError{refusal: refusal}
+	s.refused()
+	c := s.call
+	if answer.StatusCode == http.StatusUnauthorized && c.deployment.Key != "" {
+		// It is the gateway's key that is wrong, and part of it may stand in the answer.
+		c.gateway.config.Logger.Error("the provider does not take the key of a deployment", "deployment", c.deployment.Name)
+		return nil, &refusedError{refusal: c.unusable("the gateway's access to the provider is not in order")}
+	}
+	out.Begin(head{answer.StatusCode, passable(answer)})
+	if _, failed := out.Write(text); failed != nil {
+		return nil, failed
+	}
+	if err == nil {
+		body := newLively(answer.Body, silence)
+		defer body.stop()
+		_, err = io.CopyBuffer(onlyWriter{out}, body, make([]byte, copyStep))
+	}
+	return nil, err
 }
 
 // no takes in that a provider has refused. It is false where that is not worth another try.
@@ -140,7 +185,7 @@ func (s *sending) classify(answer *http.Response, text []byte, event string) pro
 	if outcome == circuit.Succeeded {
 		c.gateway.balances[c.deployment].refund()
 	}
-	c.gateway.teller.Tell(c.about(), &verdict)
+	c.tell(&verdict)
 	if outcome == circuit.Throttled || outcome == circuit.Overloaded {
 		// What is held must not be spent against a provider that has just said no (S1-05).
 		s.held.Throttled(hint)
@@ -165,6 +210,14 @@ func outcomeOf(v *provider.Verdict) circuit.Outcome {
 	}
 }
 
+// tell lets the authority know what an answer means. That the money is used up of an account
+// that only this client has is nobody else's business.
+func (c *call) tell(v *provider.Verdict) {
+	if v.Class != provider.HardQuota || !c.isForeign() {
+		c.gateway.teller.Tell(c.about(), v)
+	}
+}
+
 // about is what the authority is told an answer is about.
 func (c *call) about() told.About {
 	return told.About{Attributes: c.attributes(), Tenant: c.who.Tenant, Deployment: c.deployment.Name}
@@ -173,8 +226,15 @@ func (c *call) about() told.About {
 // whole passes on an answer that is no stream of events.
 func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) error {
 	s.classify(answer, nil, "")
-	out.Begin(head{answer.StatusCode, passable(answer.Header)})
-	_, err := io.CopyBuffer(onlyWriter{out}, io.TeeReader(answer.Body, s.meter), make([]byte, copyStep))
+	out.Begin(head{answer.StatusCode, passable(answer)})
+	body := newLively(answer.Body, silence)
+	defer body.stop()
+	to := io.Writer(onlyWriter{out})
+	if answer.ContentLength < 0 {
+		// It comes in pieces that somebody may wait for.
+		to = flushing{out}
+	}
+	_, err := io.CopyBuffer(to, io.TeeReader(body, s.meter), make([]byte, copyStep))
 	if err == nil {
 		err = out.Flush()
 	}
@@ -184,10 +244,24 @@ func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) er
 // onlyWriter hides what else a writer can do, so that the buffer is used.
 type onlyWriter struct{ io.Writer }
 
+// flushing sends what is written at once.
+type flushing struct{ sink }
+
+// Write writes and flushes.
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.sink.Write(p)
+	if err == nil {
+		err = f.Flush()
+	}
+	return n, err
+}
+
 // events passes on a stream. Its first event may say that the request has failed, although
 // its status does not: nothing was passed on then.
 func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (*again, error) {
-	reader := stream.NewReader(answer.Body, stream.Options{})
+	body := newLively(answer.Body, silence)
+	defer body.stop()
+	reader := stream.NewReader(body, stream.Options{})
 	first, err := reader.First()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, s.unanswered(ctx, err)
@@ -199,13 +273,17 @@ func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (
 	if refusal, is := refuse.Upstream(&verdict); is {
 		return nil, &refusedError{refusal: refusal}
 	}
-	header := passable(answer.Header)
+	if verdict.Class == provider.Other {
+		// It is an error all the same, of which nothing is billed.
+		s.refused()
+	}
+	header := passable(answer)
 	// Events may be left out of it.
 	header.Del("Content-Length")
 	out.Begin(head{answer.StatusCode, header})
 	relay := stream.Relay{To: out, Flush: out.Flush, HideUsage: s.hidden, Seen: func(f stream.Frame) {
 		s.meter.Frame(f)
-		if f.Event == "error" {
+		if f.Event == "error" || bytes.Contains(f.Data, []byte(`"error"`)) {
 			s.late(answer, f)
 		}
 	}}
@@ -220,7 +298,9 @@ func (s *sending) late(answer *http.Response, f stream.Frame) {
 		Status: answer.StatusCode, Header: answer.Header, Body: f.Data, Event: f.Event,
 		Wall: time.Now(), Configured: c.deployment.PerMinute,
 	})
-	c.gateway.teller.Tell(c.about(), &verdict)
+	if verdict.Class != provider.None && verdict.Class != provider.Other {
+		c.tell(&verdict)
+	}
 }
 
 // finish settles what was used, however the answer ended.
@@ -262,10 +342,13 @@ func (s *sending) request(ctx context.Context) (*http.Request, error) {
 			text, s.hidden = asking, !asked
 		}
 	}
-	request, err := http.NewRequestWithContext(ctx, c.request.Method, c.target(), bytes.NewReader(text))
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { s.sent.Store(true) }})
+	request, err := http.NewRequestWithContext(ctx, c.request.Method, c.target().String(), bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
+	// What is sent again is sent by the gateway, which counts and pays for it.
+	request.GetBody = nil
 	c.headers(request)
 	return request, nil
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -47,16 +48,38 @@ type Gateway struct {
 	// closers are the parts that run, in the order in which they were started.
 	closers  []io.Closer
 	upstream http.RoundTripper
+	// own is upstream where that was made here.
+	own      *http.Transport
 	classes  map[string]*Class
 	balances map[*Deployment]*balance
 	// held are the bytes of all bodies.
 	held   atomic.Int64
 	counts counts
+	said   seldom
+
+	// life ends with Close, and serving are the requests that are being answered.
+	life    context.Context //nolint:containedctx // the life of what is forwarded, not of a call
+	end     context.CancelFunc
+	serving sync.WaitGroup
+	mu      struct {
+		sync.Mutex
+		closed bool
+	}
+}
+
+// seldom says when a line is due that would be there with each request. Safe for concurrent
+// use.
+type seldom struct{ last atomic.Int64 }
+
+// due is true once a minute.
+func (s *seldom) due(now time.Time) bool {
+	last := s.last.Load()
+	return now.UnixNano()-last >= int64(time.Minute) && s.last.CompareAndSwap(last, now.UnixNano())
 }
 
 // counts are what Stats says, as they grow.
 type counts struct {
-	requests, forwarded, retried, exhausted, repeated, unread, gone, cut atomic.Uint64
+	requests, forwarded, retried, exhausted, repeated, unlimited, unread, gone, cut atomic.Uint64
 
 	refused [reasons]atomic.Uint64
 	answers [classes]atomic.Uint64
@@ -77,6 +100,8 @@ type Stats struct {
 	// first; Exhausted the requests that were given up: their tries, their time, or the tokens
 	// that pay for retries were used up (S3-18).
 	Forwarded, Retried, Exhausted uint64
+	// Unlimited counts what no limit fits, tries included.
+	Unlimited uint64
 	// Unread counts bodies for which there was no room, Gone clients that did not wait for
 	// their answer, Cut answers that ended before their end.
 	Unread, Gone, Cut uint64
@@ -107,8 +132,11 @@ func New(c Config) (*Gateway, error) {
 		config: c, began: time.Now(), upstream: c.Transport,
 		classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
 	}
+	g.life, g.end = context.WithCancel(context.Background())
+	g.config.Deployments = slices.Clone(c.Deployments)
 	if g.upstream == nil {
-		g.upstream = newTransport()
+		g.own = newTransport()
+		g.upstream = g.own
 	}
 	for i := range g.config.Deployments {
 		g.balances[&g.config.Deployments[i]] = &balance{rule: c.RetryTokens}
@@ -170,9 +198,14 @@ func (g *Gateway) assemble() (err error) {
 	return err
 }
 
-// Close ends what is being forwarded, settles it, and joins every goroutine. The server
-// that calls the gateway is to be shut down before. It is idempotent.
+// Close ends what is being forwarded, settles it, and joins every goroutine. What comes
+// after that is refused. It is idempotent.
 func (g *Gateway) Close() error {
+	g.mu.Lock()
+	g.mu.closed = true
+	g.mu.Unlock()
+	g.end()
+	g.serving.Wait()
 	if g.group != nil {
 		g.group.Close()
 	}
@@ -180,8 +213,8 @@ func (g *Gateway) Close() error {
 	for _, part := range slices.Backward(g.closers) {
 		failed = append(failed, part.Close())
 	}
-	if idle, ok := g.upstream.(interface{ CloseIdleConnections() }); ok {
-		idle.CloseIdleConnections()
+	if g.own != nil {
+		g.own.CloseIdleConnections()
 	}
 	return errors.Join(failed...)
 }
@@ -196,7 +229,8 @@ func (g *Gateway) Stats() Stats {
 	s := Stats{
 		Requests: n.requests.Load(), Repeated: n.repeated.Load(),
 		Forwarded: n.forwarded.Load(), Retried: n.retried.Load(), Exhausted: n.exhausted.Load(),
-		Unread: n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.held.Load(),
+		Unlimited: n.unlimited.Load(),
+		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.held.Load(),
 		Attempts: g.attempts.Stats(), Circuits: g.board.Stats(), Shared: g.group.Stats(),
 		Charges: g.desk.Stats(), Told: g.teller.Stats(), Estimates: g.estimates.Errors(),
 	}
@@ -228,6 +262,8 @@ func newTransport() *http.Transport {
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: 10 * time.Minute,
 		DisableCompression:    true,
+		// A connection that is dead without a word would swallow what is sent on it.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }
 

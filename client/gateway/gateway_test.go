@@ -93,7 +93,9 @@ func TestIdentity(t *testing.T) {
 }
 
 // storm is a client that tries again at once, for ever, and says nothing of it.
-func (w *world) storm(workers, calls int, body func(i int) string) (codes map[int]int, last *httptest.ResponseRecorder) {
+func (w *world) storm(
+	workers, calls int, body func(i int) string,
+) (codes map[int]int, last *httptest.ResponseRecorder) {
 	codes = map[int]int{}
 	var mu sync.Mutex
 	var joined sync.WaitGroup
@@ -125,15 +127,29 @@ func (w *world) storm(workers, calls int, body func(i int) string) (codes map[in
 
 // TestStorm: who tries again and again, without a word of it in any header, is stopped here.
 func TestStorm(t *testing.T) {
-	t.Run("S1-14_S1-23_S1-25_1500_calls_of_33_workers", func(t *testing.T) {
+	work := func(i int) string { return prompt(fmt.Sprint("work ", i%33)) }
+	t.Run("S1-14_1500_calls_of_33_workers", func(t *testing.T) {
 		bubble(t, nil, func(t *testing.T, w *world) {
 			w.answer = busy("1")
-			codes, last := w.storm(33, 1500, func(i int) string { return prompt(fmt.Sprint("work ", i%33)) })
+			codes, _ := w.storm(33, 1500, work)
+			if n := w.hits.Load(); n > 200 || codes[http.StatusOK] > 0 {
+				t.Errorf("%d of 1500 calls reached the provider: %v", n, codes)
+			}
+		})
+	})
+	t.Run("S1-23_S1-25_the_budget_alone", func(t *testing.T) {
+		open := func(c *gateway.Config) {
+			c.Circuits = circuit.Config{CallThrottles: -1, FractionBP: -1}
+			c.Tries = 1
+		}
+		bubble(t, open, func(t *testing.T, w *world) {
+			w.answer = func(*http.Request) *http.Response { return says(http.StatusTooManyRequests, `{"error":{}}`) }
+			codes, last := w.storm(33, 1500, work)
 			if n := w.hits.Load(); n > 200 {
 				t.Errorf("%d of 1500 calls reached the provider: %v", n, codes)
 			}
 			if last == nil {
-				t.Fatalf("no call was refused for the budget: %v, %+v", codes, w.Stats())
+				t.Fatalf("no call was refused for the budget: %v", codes)
 			}
 			for name, want := range map[string]string{
 				"Retry-After": "60", "Retry-After-Ms": "60000", "X-Should-Retry": "false", "X-Retry-Budget-Exceeded": "true",
@@ -146,6 +162,11 @@ func TestStorm(t *testing.T) {
 			w.ask(t.Context(), prompt("work 1"))
 			if w.hits.Load() != hits {
 				t.Error("a refused call was forwarded")
+			}
+			w.answer = fine
+			if got := w.ask(t.Context(), prompt("hi"), "X-Client-Id", "b"); got.Code != http.StatusOK ||
+				got.Header().Get("X-Retry-Budget-Exceeded") != "" {
+				t.Errorf("somebody else got %d %v", got.Code, got.Header())
 			}
 		})
 	})
@@ -207,6 +228,7 @@ func TestRetries(t *testing.T) {
 	})
 	t.Run("S3-46_layers_that_multiply", func(t *testing.T) {
 		bubble(t, nil, func(t *testing.T, w *world) {
+			w.warm()
 			// Two rounds of an application around two of an SDK are four calls at least: the fifth
 			// is over three retries.
 			got := w.ask(t.Context(), prompt("hi"), "X-Retry-Attempt", "2", "X-Stainless-Retry-Count", "1")
@@ -298,7 +320,6 @@ func TestCircuit(t *testing.T) {
 				{Name: "batch", MaxWait: 10 * time.Minute, Closed: circuit.Defer},
 			}
 		}
-		_ = classes
 		bubble(t, classes, func(t *testing.T, w *world) {
 			w.answer = busy("1")
 			w.ask(t.Context(), prompt("hi"))

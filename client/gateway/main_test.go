@@ -3,10 +3,12 @@ package gateway_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -62,9 +64,15 @@ type seen struct {
 
 // RoundTrip is the provider.
 func (w *world) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return nil, err
+	var body []byte
+	if r.Body != nil {
+		var err error
+		if body, err = io.ReadAll(r.Body); err != nil {
+			return nil, err
+		}
+	}
+	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.WroteHeaders != nil {
+		trace.WroteHeaders()
 	}
 	w.hits.Add(1)
 	w.mu.Lock()
@@ -182,9 +190,47 @@ func (w *world) ask(ctx context.Context, body string, headers ...string) *httpte
 			r.Header.Set(headers[i], headers[i+1])
 		}
 	}
-	recorder := httptest.NewRecorder()
+	return w.serve(r)
+}
+
+// limits puts others in force.
+func (w *world) limits(text string) {
+	w.t.Helper()
+	if err := w.LimitsFile(text); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// serve does as a server would: whoever's answer can't be finished gets aborted for a status.
+func (w *world) serve(r *http.Request) (recorder *httptest.ResponseRecorder) {
+	recorder = httptest.NewRecorder()
+	defer func() {
+		if cause := recover(); cause != nil {
+			if cause != http.ErrAbortHandler { //nolint:errorlint // it is this value
+				panic(cause)
+			}
+			recorder.Code = aborted
+		}
+	}()
 	w.ServeHTTP(recorder, r)
 	return recorder
+}
+
+const aborted = -1
+
+// warm makes calls until they are paid from what the gateway holds, as they are mostly.
+func (w *world) warm() {
+	w.t.Helper()
+	for i := range 100 {
+		before := w.Stats().Charges.Permits
+		w.ask(w.t.Context(), prompt(fmt.Sprint("warm ", i)))
+		pass(20 * time.Millisecond)
+		if w.Stats().Charges.Permits > before {
+			w.hits.Store(0)
+			return
+		}
+	}
+	w.t.Fatalf("a hundred calls, and nothing is held: %+v", w.Stats().Charges)
 }
 
 // level is what a bucket has of its dimensions, and how many leases are open.

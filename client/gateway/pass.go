@@ -1,8 +1,13 @@
 package gateway
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"net/http/httputil"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
@@ -10,12 +15,16 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 )
 
-// pass forwards what is no work for a model, such as a list of models or an upload, to the
-// first deployment: as one request, without a look at what it says, and once.
-func (c *call) pass(w http.ResponseWriter) {
+// pass forwards what is no work for a model, such as a list of models or an upload: as one
+// request, without a look at what it says, and once.
+func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
-	c.deployment = &g.config.Deployments[0]
-	held, decision, err := g.desk.Take(c.request.Context(), charge.Work{
+	c.deployment = g.home(c.request)
+	if g.teller.Capped(c.about()) {
+		c.refuse(w, &refuse.Refusal{Reason: refuse.SpendCap, Scope: "deployment"})
+		return
+	}
+	held, err := c.take(ctx, &charge.Work{
 		Client: c.who.Client, Class: c.who.Class, Attributes: c.attributes(),
 		MaxWait: max(0, time.Until(c.until)), Amounts: map[string]int64{provider.Requests: 1},
 	})
@@ -23,14 +32,9 @@ func (c *call) pass(w http.ResponseWriter) {
 		c.ended(w, err, 0)
 		return
 	}
-	if held == nil {
-		refusal := refuse.Denied(decision)
-		c.refuse(w, &refusal)
-		return
-	}
-	sent := false
+	var sent atomic.Bool
 	defer func() {
-		if sent {
+		if sent.Load() {
 			held.Settle(nil)
 		} else {
 			held.Release()
@@ -38,26 +42,43 @@ func (c *call) pass(w http.ResponseWriter) {
 	}()
 	g.counts.forwarded.Add(1)
 	proxy := httputil.ReverseProxy{
-		Transport: g.upstream, FlushInterval: -1,
+		Transport: g.upstream, FlushInterval: -1, ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
-			to, err := http.NewRequestWithContext(p.Out.Context(), p.Out.Method, c.target(), p.Out.Body)
-			if err != nil {
-				return
-			}
-			p.Out.URL, p.Out.Host = to.URL, ""
+			p.Out.URL, p.Out.Host = c.target(), ""
 			c.headers(p.Out)
-			sent = true
 		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			sent = sent && !isUnsent(err)
+		ModifyResponse: func(answer *http.Response) error {
+			answer.Header = passable(answer)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) {
 			if r.Context().Err() != nil {
 				g.counts.gone.Add(1)
+				c.aborted = true
 				return
 			}
-			c.refuse(w, &refuse.Refusal{
-				Reason: refuse.Capacity, Scope: "deployment", Detail: "the provider can't be reached",
-			})
+			refusal := c.unusable("the provider can't be reached")
+			c.refuse(w, &refusal)
 		},
 	}
-	proxy.ServeHTTP(w, c.request)
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	proxy.ServeHTTP(w, c.request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+}
+
+// home is the deployment that gets what is no work for a model: the first one of the
+// provider whose clients ask like this, or the first of all.
+func (g *Gateway) home(r *http.Request) *Deployment {
+	name := ""
+	switch {
+	case r.Header.Get("Anthropic-Version") != "":
+		name = provider.NameAnthropic
+	case strings.HasPrefix(r.URL.Path, "/openai/"):
+		name = provider.NameAzure
+	}
+	for i := range g.config.Deployments {
+		if d := &g.config.Deployments[i]; d.Provider.Name == name {
+			return d
+		}
+	}
+	return &g.config.Deployments[0]
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/quorlease/quorlease/client"
@@ -48,40 +49,87 @@ type call struct {
 // a part of it for the whole.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.counts.requests.Add(1)
-	c := &call{gateway: g, request: r, asker: refuse.Asker{Accept: r.Header.Get("Accept")}}
-	identity, refusal := g.config.Who.Identify(r)
-	if refusal != nil {
-		c.asker.Body = g.form(r.URL.Path)
-		c.refuse(w, refusal)
+	c := &call{gateway: g, asker: refuse.Asker{Accept: r.Header.Get("Accept")}}
+	ctx, leave, open := g.enter(r.Context())
+	defer leave()
+	c.request = r.WithContext(ctx)
+	if !open {
+		c.refuse(w, &refuse.Refusal{Reason: refuse.Capacity, Detail: "the gateway is being stopped"})
 		return
 	}
-	c.who, c.class = identity, g.class(identity.Class)
-	c.until = time.Now().Add(c.class.MaxWait)
-	for _, warning := range identity.Warnings {
-		w.Header().Add(warningHeader, warning)
-	}
-	if !g.isWork(r) {
-		c.pass(w)
-		return
-	}
-	var err error
-	c.body, err = g.read(r)
-	defer g.drop(&c.body)
-	if err != nil {
-		c.asker.Body = g.form(r.URL.Path)
-		refusal := unreadable(err)
-		c.refuse(w, &refusal)
-		return
-	}
-	c.work(w)
+	c.serve(ctx, w)
 	if c.aborted {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// isWork says whether a request is something that a model does.
-func (g *Gateway) isWork(r *http.Request) bool {
-	return r.Method == http.MethodPost && g.form(r.URL.Path) != provider.ProblemBody
+// enter counts a request in that ends with the gateway. It is false once that is closed.
+func (g *Gateway) enter(ctx context.Context) (_ context.Context, leave func(), open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.closed {
+		return ctx, func() {}, false
+	}
+	g.serving.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.life, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		g.serving.Done()
+	}, true
+}
+
+// serve finds out who asks and what for.
+func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
+	g, r := c.gateway, c.request
+	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || !isPlain(r.URL.Path) {
+		c.refuse(w, &refuse.Refusal{Reason: refuse.Malformed, Param: "path", Detail: "the path has empty or dotted segments"})
+		return
+	}
+	c.asker.Body = g.form(r.URL.Path)
+	identity, refusal := g.config.Who.Identify(r)
+	if refusal != nil {
+		c.refuse(w, refusal)
+		return
+	}
+	c.who, c.class = identity, g.class(identity.Class)
+	for _, warning := range identity.Warnings {
+		w.Header().Add(warningHeader, warning)
+	}
+	if r.Method != http.MethodPost || c.asker.Body == provider.ProblemBody {
+		c.until = time.Now().Add(c.class.MaxWait)
+		c.pass(ctx, w)
+		return
+	}
+	var err error
+	c.body, err = g.read(r)
+	defer c.body.room.leave()
+	if err != nil {
+		refusal := unreadable(err)
+		c.refuse(w, &refusal)
+		return
+	}
+	c.until = time.Now().Add(c.class.MaxWait)
+	c.work(ctx, w)
+}
+
+// isPlain says whether a path, decoded, means the same to everybody: no segment of it is
+// empty or takes another one away. What is forwarded has to be what was looked at.
+func isPlain(path string) bool {
+	if path == "" || path[0] != '/' || strings.Contains(path, `\`) {
+		return false
+	}
+	rest := strings.TrimSuffix(path[1:], "/")
+	if rest == "" {
+		return path == "/"
+	}
+	for segment := range strings.SplitSeq(rest, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
 }
 
 // form is the form of errors that the clients of a path expect.
@@ -95,12 +143,11 @@ func (g *Gateway) form(path string) provider.Body {
 }
 
 // work is a request whose body was read, from its attempt to its answer.
-func (c *call) work(w http.ResponseWriter) {
+func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
 	var ok bool
 	c.deployment, c.route, ok = g.find(c.request.URL.Path, c.body.request.Model)
 	if !ok {
-		c.asker.Body = g.form(c.request.URL.Path)
 		c.refuse(w, &refuse.Refusal{
 			Reason: refuse.Malformed, Param: "model", Detail: "no deployment of this gateway has the model",
 		})
@@ -120,7 +167,7 @@ func (c *call) work(w http.ResponseWriter) {
 	})
 	outcome := attempt.Canceled
 	defer func() { c.attempt.End(g.now(), outcome) }()
-	c.circuit = g.board.Call(c.who.Tenant, c.deployment.Name, c.who.Class)
+	c.circuit = g.board.Call(c.who.Tenant, c.deployment.Name, c.class.Name)
 	// Nobody queues for what is closed.
 	if v := c.circuit.Look(g.now()); v.Action == circuit.Shed {
 		refusal := c.closed(v)
@@ -128,7 +175,7 @@ func (c *call) work(w http.ResponseWriter) {
 		c.refuse(w, &refusal)
 		return
 	}
-	outcome = c.answer(w)
+	outcome = c.answer(ctx, w)
 }
 
 // closed is the refusal of a circuit that is open.
@@ -142,23 +189,31 @@ func (c *call) closed(v circuit.Verdict) refuse.Refusal {
 
 // answer has the work done, by whoever is doing it already or else by itself, and passes
 // its answer on. It returns how the attempt ended.
-func (c *call) answer(w http.ResponseWriter) attempt.Outcome {
-	ctx := c.request.Context()
-	if c.isShared() {
-		key := coalesce.Key{
-			Tenant: c.who.Shares(), Route: c.request.Method + " " + c.request.URL.RequestURI(),
-			Model: c.route.model, Body: c.body.sums.Exact, Stream: c.body.request.Stream,
+func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
+	if !c.isShared() {
+		if c.attempt.Duplicate {
+			c.gateway.counts.repeated.Add(1)
 		}
-		work := func(ctx context.Context, to *coalesce.Writer[head]) error { return c.lead(ctx, writer{to}) }
-		if reader, ok := c.gateway.group.Join(ctx, key, work); ok {
-			defer reader.Close()
-			return c.follow(ctx, w, reader)
-		}
+		return c.alone(ctx, w)
 	}
-	if !c.isShared() && c.attempt.Duplicate {
-		c.gateway.counts.repeated.Add(1)
+	// It goes on for others when this request has ended.
+	mine := *c
+	work := func(ctx context.Context, to *coalesce.Writer[head]) error {
+		mine.body.room.enter()
+		defer mine.body.room.leave()
+		return mine.lead(ctx, writer{to})
 	}
-	to := &direct{w: w, flusher: http.NewResponseController(w)}
+	if reader, ok := c.gateway.group.Join(ctx, c.equal(), work); ok {
+		defer reader.Close()
+		return c.follow(ctx, w, reader)
+	}
+	return c.alone(ctx, w)
+}
+
+// alone does the work for nobody else.
+func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
+	to := newDirect(w)
+	defer to.end()
 	err := c.lead(ctx, to)
 	return c.ended(w, err, to.status)
 }
@@ -168,13 +223,40 @@ func (c *call) isShared() bool {
 	return !c.gateway.config.NoSharing && c.request.Header.Get("X-Coalesce") != "false"
 }
 
+// telling are headers that an answer depends on beside its body: what form it has, and whose
+// account it is.
+var telling = []string{
+	"Accept", "Content-Type", "Authorization", "X-Api-Key", "Api-Key", "Openai-Organization", "Openai-Project",
+	"Openai-Beta", "Anthropic-Version", "Anthropic-Beta",
+}
+
+// equal is what requests have in common that are given one answer. How long they may wait
+// is among it: nobody waits longer because of who came first.
+func (c *call) equal() coalesce.Key {
+	what := []string{c.who.Class}
+	for _, name := range telling {
+		what = append(what, strings.Join(c.request.Header[name], "\x00"))
+	}
+	return coalesce.Key{
+		Tenant: c.who.Shares(), Route: c.request.Method + " " + c.request.URL.RequestURI(), Model: c.route.model,
+		Body: c.gateway.hasher.Join(c.body.sums.Exact, what...), Stream: c.body.request.Stream,
+	}
+}
+
 // follow passes on an answer that may be others' as well.
 func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce.Reader[head]) attempt.Outcome {
 	h, err := from.Meta(ctx)
-	if err != nil {
+	var no *refusedError
+	switch {
+	case err == nil:
+	case errors.As(err, &no) && !from.Leads() && no.isPersonal():
+		// That was the other one's fault.
+		return c.alone(ctx, w)
+	default:
 		return c.ended(w, err, 0)
 	}
-	to := &direct{w: w, flusher: http.NewResponseController(w)}
+	to := newDirect(w)
+	defer to.end()
 	to.Begin(h)
 	for {
 		piece, err := from.Next(ctx)
@@ -202,7 +284,9 @@ func (c *call) ended(w http.ResponseWriter, err error, status int) attempt.Outco
 	case err == nil:
 		return attempt.OutcomeOf(status)
 	case c.request.Context().Err() != nil:
+		// Should there be somebody all the same, nothing is no answer.
 		c.gateway.counts.gone.Add(1)
+		c.aborted = true
 		return attempt.Canceled
 	case status != 0:
 		c.gateway.counts.cut.Add(1)
