@@ -54,16 +54,16 @@ func TestG2InTrouble(t *testing.T) {
 				const length = 20 * time.Second
 				ctx, cancel := context.WithTimeout(t.Context(), length)
 				defer cancel()
-				var used, inside, most atomic.Int64
+				var seen figures
 				began := time.Now()
 				var callers sync.WaitGroup
 				for range 2 {
 					d := w.desk(nil)
 					for i := range 8 {
-						private := rand.New(rand.NewPCG(random.Uint64(), 0))
+						by := caller{w, d, rand.New(rand.NewPCG(random.Uint64(), 0)), i%2 == 0}
 						callers.Go(func() {
 							for ctx.Err() == nil {
-								w.one(ctx, d, private, i%2 == 0, &used, &inside, &most)
+								seen.call(ctx, by)
 							}
 						})
 					}
@@ -74,10 +74,10 @@ func TestG2InTrouble(t *testing.T) {
 					_ = d.Close()
 				}
 				took := time.Since(began)
-				if got, want := used.Load(), 1000+int64(took/time.Millisecond); got > want || got < want/5 {
+				if got, want := seen.used.Load(), 1000+int64(took/time.Millisecond); got > want || got < want/5 {
 					t.Errorf("seed %d: %d tokens used in %s, want %d at most and not much less", seed, got, took, want)
 				}
-				if n := most.Load(); n > 3 || n < 2 {
+				if n := seen.most.Load(); n > 3 || n < 2 {
 					t.Errorf("seed %d: %d calls at once with three slots", seed, n)
 				}
 				pass(2 * time.Minute)
@@ -92,34 +92,46 @@ func TestG2InTrouble(t *testing.T) {
 	}
 }
 
-// one is one call.
-func (w *world) one(
-	ctx context.Context, d *charge.Desk, random *rand.Rand, slot bool, used, inside, most *atomic.Int64,
-) {
+// figures are what calls have used, and how many are inside at once, and were at most.
+type figures struct{ used, inside, most atomic.Int64 }
+
+// caller is who calls.
+type caller struct {
+	*world
+	desk   *charge.Desk
+	random *rand.Rand
+	// slot: his calls take one.
+	slot bool
+}
+
+// call is one call.
+func (f *figures) call(ctx context.Context, by caller) {
 	work := charge.Work{
 		Client: "c", Attributes: map[string]string{"rate": "r"},
-		Amounts: map[string]int64{"tokens": 1 + random.Int64N(50)}, MaxWait: time.Second,
+		Amounts: map[string]int64{"tokens": 1 + by.random.Int64N(50)}, MaxWait: time.Second,
 	}
-	if slot {
+	if by.slot {
 		work.Attributes["crew"] = "c"
 	}
-	c, _, err := d.Take(ctx, work)
+	c, _, err := by.desk.Take(ctx, work)
 	if err != nil && ctx.Err() == nil {
-		w.t.Error(err)
+		by.t.Error(err)
 	}
 	if c == nil {
 		pass(time.Millisecond)
 		return
 	}
 	// What is used above the estimate is debt, which a limit lets pass and then waits for.
-	tokens := random.Int64N(work.Amounts["tokens"] + 1)
-	if slot {
-		most.Store(max(most.Load(), inside.Add(1)))
+	tokens := by.random.Int64N(work.Amounts["tokens"] + 1)
+	if by.slot {
+		n := f.inside.Add(1)
+		for m := f.most.Load(); n > m && !f.most.CompareAndSwap(m, n); m = f.most.Load() {
+		}
 	}
-	pass(time.Duration(random.IntN(100)) * time.Millisecond)
-	if slot {
-		inside.Add(-1)
+	pass(time.Duration(by.random.IntN(100)) * time.Millisecond)
+	if by.slot {
+		f.inside.Add(-1)
 	}
 	c.Settle(map[string]int64{"tokens": tokens})
-	used.Add(tokens)
+	f.used.Add(tokens)
 }
