@@ -108,8 +108,21 @@ func parseUpstream(s string) (*url.URL, string) {
 		return nil, "has a user or a password, which belongs into key_file or key_env"
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, written.Quote(s) + " has more than a path"
+	case !isPlain(u.Path):
+		return nil, written.Quote(s) + " has a path with empty or dotted segments"
 	}
 	return u, ""
+}
+
+// isPlain says whether a path means the same to everybody.
+func isPlain(path string) bool {
+	rest := strings.TrimSuffix(strings.TrimPrefix(path, "/"), "/")
+	if rest == "" {
+		return path == "" || path == "/"
+	}
+	return !strings.Contains(rest, `\`) && !slices.ContainsFunc(strings.Split(rest, "/"), func(segment string) bool {
+		return segment == "" || segment == "." || segment == ".."
+	})
 }
 
 // provider reads which one answers; without a word, the one whose host it is.

@@ -88,7 +88,9 @@ attempts:
   entries: 4096
   volatile: [user, trace]
   markers: [{header: x-try, field: n=, first: 1, layer: proxy}]
-circuit: {throttles: none, least: 50, fraction: 25%, window: 1m, open: 10s, hint_max: 2h}
+circuit:
+  {throttles: none, least: 50, fraction: 25%, window: 1m, open: 10s, hint_max: 2h,
+   shared: {tenants: tenant, deployments: provider, probes: circuit-probes}}
 `
 
 var files = map[string]string{
@@ -163,6 +165,9 @@ func TestWholeFile(t *testing.T) {
 	if c.CallThrottles != -1 || c.Least != 50 || c.FractionBP != 2500 || c.Window != time.Minute ||
 		c.Open != 10*time.Second || c.HintMax != 2*time.Hour {
 		t.Errorf("%+v", c)
+	}
+	if g.Told.Circuits != "tenant" || g.Told.Deployments != "provider" || g.Probes != "circuit-probes" {
+		t.Errorf("%+v, %q", g.Told, g.Probes)
 	}
 	if len(f.Warnings) > 0 {
 		t.Errorf("warnings: %q", f.Warnings)
@@ -253,6 +258,8 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 			"password in the address", "deployments: [{name: a, upstream: 'https://u:hunter2@a'}]",
 			"1:35: deployments[0].upstream: has a user or a password, which belongs into key_file or key_env",
 		},
+		{"dots", "deployments: [{name: a, upstream: 'http://a/b/../c'}]", "has a path with empty or dotted segments"},
+		{"nothing between", "deployments: [{name: a, upstream: 'http://a/b//c'}]", "has a path with empty or dotted"},
 		{"query", "deployments: [{name: a, upstream: 'http://a?b=c'}]", `"http://a?b=c" has more than a path`},
 		{
 			"unknown provider", deployed("provider: bedrock"),
@@ -326,6 +333,11 @@ func TestMistakesOfClientsAndTuning(t *testing.T) {
 		{"layer", with("attempts: {markers: [{header: a, layer: me}]}"), `"me": want one of application, sdk, transport, `},
 		{"never", with("circuit: {throttles: 0}"), "circuit.throttles: 0 is out of range 1..100: want more than nothing, or"},
 		{"fraction", with("circuit: {fraction: half}"), `circuit.fraction: "half": want a percentage with at most two`},
+		{"limit", with("circuit: {shared: {tenants: a/b}}"), `circuit.shared.tenants: "a/b" may not have '/' there`},
+		{
+			"soon open", with("circuit: {open: 5s, shared: {probes: a}}"),
+			"3:11: circuit.open: 5s is not more than 5s, with probes",
+		},
 		{"hints", with("circuit: {hint_max: 10s}"), "3:11: circuit.hint_max: 10s is less than open, 30s"},
 	} {
 		t.Run(m.name, m.check)

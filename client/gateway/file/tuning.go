@@ -27,6 +27,8 @@ const (
 	// The defaults of what others may not be less than.
 	bodyDefault = 32 << 20
 	openDefault = 30 * time.Second
+	// markDefault is told.ProberConfig.Mark.
+	markDefault = 5 * time.Second
 
 	heldMax    = 1 << 40
 	markersMax = 32
@@ -190,7 +192,7 @@ func (r *reader) circuit(n ast.Node, f *File) {
 		return
 	}
 	const at = "circuit"
-	fields := r.Fields(n, at, "throttles", "least", "fraction", "window", "open", "hint_max")
+	fields := r.Fields(n, at, "throttles", "least", "fraction", "window", "open", "hint_max", "shared")
 	c := &f.Gateway.Circuits
 	c.CallThrottles = r.orNever(fields["throttles"], at+".throttles", written.ParseSize, 100)
 	c.Least = int(r.number(fields["least"], at+".least", 1, 1<<20))
@@ -200,6 +202,24 @@ func (r *reader) circuit(n ast.Node, f *File) {
 	c.HintMax = r.span(fields["hint_max"], at+".hint_max", 24*time.Hour)
 	if open := cmp.Or(c.Open, openDefault); c.HintMax != 0 && c.HintMax < open {
 		r.Fail(at+".hint_max", "%s is less than open, %s", written.FormatDuration(c.HintMax), written.FormatDuration(open))
+	}
+	r.shared(fields["shared"], f)
+}
+
+// shared reads by which limits gateways tell one another of circuits.
+func (r *reader) shared(n ast.Node, f *File) {
+	if n == nil {
+		return
+	}
+	const at = "circuit.shared"
+	fields := r.Fields(n, at, "tenants", "deployments", "probes")
+	f.Gateway.Told.Circuits = r.text(fields["tenants"], at+".tenants", names.LimitProblem)
+	f.Gateway.Told.Deployments = r.text(fields["deployments"], at+".deployments", names.LimitProblem)
+	f.Gateway.Probes = r.text(fields["probes"], at+".probes", names.LimitProblem)
+	// Others see for so long that a circuit was closed: it must not have opened again by then.
+	if open := cmp.Or(f.Gateway.Circuits.Open, openDefault); f.Gateway.Probes != "" && open <= markDefault {
+		r.Fail("circuit.open", "%s is not more than %s, with probes", written.FormatDuration(open),
+			written.FormatDuration(markDefault))
 	}
 }
 

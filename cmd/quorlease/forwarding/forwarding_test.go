@@ -237,7 +237,8 @@ func TestBounds(t *testing.T) {
 			"body_max: 1GiB\nbodies_max: 1024GiB\ncoalesced_max: 1024GiB\nclasses: [{name: a, max_wait: 1h}]\n" +
 			"retry_tokens: {cap: 9_007_199_254_740_992, cost: 9_007_199_254_740_992, free: 1_000_000/h}\n",
 		deployment + "attributes: {" + strings.Join(attributes(26), ", ") + "}}]\n" +
-			"attempts: {markers: [" + strings.Repeat("{header: x-a}, ", 25) + "{header: x-a}]}\n",
+			"attempts: {markers: [" + strings.Repeat("{header: x-a}, ", 25) + "{header: x-a}]}\n" +
+			"circuit: {open: 6s, shared: {tenants: t, deployments: d, probes: p}}\n",
 	} {
 		dir := written(t, map[string]string{"gateway.yaml": text})
 		if err := options(t, "-c", filepath.Join(dir, "gateway.yaml")).Report(io.Discard, time.Now()); err != nil {
