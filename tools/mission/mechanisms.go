@@ -313,7 +313,7 @@ var mechanisms = []mechanism{
 	},
 	{
 		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
-		text: "if time.Until(c.until) < next.after ||", without: "if",
+		text: "time.Until(c.until) < next.after ||", without: "",
 	},
 	{
 		row: "S3-19", file: "cluster/queue/lane.go", tests: "bench/storm", pattern: "TestStorms/s3-demo/S3-19",
