@@ -292,12 +292,17 @@ func TestProberBounds(t *testing.T) {
 			for n := range 1000 {
 				p.Claim(0, tenant(fmt.Sprint(n)), second)
 			}
+			claims := func() int {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				return len(p.mu.claims)
+			}
 			pass(second)
-			if n := len(p.mu.claims); n != 16 || s.acquires != 16 {
+			if n := claims(); n != 16 || s.acquires != 16 {
 				t.Errorf("%d claims, %d asked", n, s.acquires)
 			}
 			pass(10 * second)
-			if n := len(p.mu.claims); n != 0 || s.taken() != 0 {
+			if n := claims(); n != 0 || s.taken() != 0 {
 				t.Errorf("%d claims are left, and %d slots taken", n, s.taken())
 			}
 		})

@@ -48,9 +48,20 @@ func (p *people) want(t *testing.T, called, freed int) {
 }
 
 // vault is an authority that blocks what has no money, until somebody clears it.
-type vault struct{ blocked map[string]bool }
+type vault struct {
+	mu      sync.Mutex
+	blocked map[string]bool
+}
+
+func (v *vault) isBlocked(who string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.blocked[who]
+}
 
 func (v *vault) hear(answers []feedback.Answer) ([]feedback.Controlled, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	done := make([]feedback.Controlled, len(answers))
 	for i, one := range answers {
 		who := one.Attributes["tenant"]
@@ -81,7 +92,7 @@ func TestSpendCap(t *testing.T) {
 				for _, who := range []string{"a", "b", "c"} {
 					teller.Tell(about(who), enforced(t))
 				}
-				if !teller.Capped(about("a")) && v.blocked["a"] == false {
+				if !teller.Capped(about("a")) && !v.isBlocked("a") {
 					t.Error("work goes on before the authority has heard")
 				}
 				pass(time.Millisecond)
