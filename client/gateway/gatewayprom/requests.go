@@ -51,6 +51,8 @@ func ofTries() []figure {
 	return []figure{
 		counter("quorlease_gateway_forwarded_total", "Requests sent to providers, each try counted.",
 			func(s *gateway.Stats) uint64 { return s.Forwarded }),
+		counter("quorlease_gateway_unlimited_total", "Requests that no limit fits, each try counted.",
+			func(s *gateway.Stats) uint64 { return s.Unlimited }),
 		counters("quorlease_gateway_provider_answers_total",
 			"Answers of providers, by what they mean, each try counted.", "class", answers),
 		counters("quorlease_gateway_failed_tries_total",
