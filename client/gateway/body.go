@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"sync"
 
 	"github.com/quorlease/quorlease/client/gateway/canon"
@@ -123,6 +122,12 @@ func pieceFor(length int64) int64 {
 	return min(readStep, length+1)
 }
 
+// isLate says whether a connection's deadline has passed.
+func isLate(err error) bool {
+	var late interface{ Timeout() bool }
+	return errors.As(err, &late) && late.Timeout()
+}
+
 // unreadable is the refusal of a body that could not be read.
 func unreadable(err error) refuse.Refusal {
 	switch {
@@ -132,7 +137,7 @@ func unreadable(err error) refuse.Refusal {
 		return refuse.Refusal{Reason: refuse.TooLarge, Detail: err.Error()}
 	case errors.Is(err, estimate.ErrBody):
 		return refuse.Refusal{Reason: refuse.Malformed, Detail: err.Error()}
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case isLate(err):
 		return refuse.Refusal{Reason: refuse.Malformed, Detail: "the request's body came too slowly"}
 	default:
 		// What the connection says of itself is nobody's business.

@@ -220,8 +220,15 @@ func (g *Gateway) Close() error {
 }
 
 // Cleared says that somebody has seen to a spend cap of a deployment of which the authority
-// does not know: work is sent there again.
-func (g *Gateway) Cleared(deployment string) { g.teller.Cleared(deployment) }
+// does not know: work is sent there again. It is false where there is no such deployment.
+func (g *Gateway) Cleared(deployment string) bool {
+	is := func(d Deployment) bool { return d.Name == deployment }
+	if !slices.ContainsFunc(g.config.Deployments, is) {
+		return false
+	}
+	g.teller.Cleared(deployment)
+	return true
+}
 
 // Stats are the figures now.
 func (g *Gateway) Stats() Stats {

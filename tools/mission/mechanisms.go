@@ -1,7 +1,12 @@
 package main
 
-// mechanisms are those of the rows, in the order of the rows.
-var mechanisms = []mechanism{
+import "slices"
+
+// mechanisms are those of the rows.
+var mechanisms = slices.Concat(atNodes, atGateways)
+
+// atNodes are those that nodes and clients settle, in the order of the rows.
+var atNodes = []mechanism{
 	{
 		row: "S1-02", file: "fsm/retry/budget.go", tests: "bench/storm", pattern: "TestStorms/s1-budget/S1-02",
 		text: "return Attempts", without: "return Admit",
@@ -36,10 +41,6 @@ var mechanisms = []mechanism{
 		text: "return told && at < until", without: "return told && at > until",
 	},
 	{
-		row: "S1-14", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
-		text: "rule = NoCredential\n", without: "rule, speaker = NoCredential, &l.stranger\n",
-	},
-	{
 		row: "S1-16", file: "fsm/decide.go", tests: "fsm", pattern: "TestAllLimitsAreLookedAt/S1-16",
 		text: "if l.dimension < 0 {", without: "if l.dimension < 0 || l.target > 0 {",
 	},
@@ -66,22 +67,6 @@ var mechanisms = []mechanism{
 	{
 		row: "S1-22", file: "fsm/retry/budget.go", tests: "fsm/retry",
 		text: "if total <= r.MinRequests {", without: "if total < 0 {",
-	},
-	{
-		row: "S1-24", file: "client/gateway/refuse/hint.go", tests: "client/gateway/refuse",
-		text: "wait = BudgetWait", without: "wait = unknownWait",
-	},
-	{
-		row: "S1-25", file: "client/gateway/refuse/http.go", tests: "client/gateway/refuse",
-		text: "case row.hint == minute:", without: "case row.hint == minute || r.Reason == Rate:",
-	},
-	{
-		row: "S1-26", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
-		text: "case who == nil || !speaker.speaksFor(who):", without: "case who == nil:",
-	},
-	{
-		row: "S1-27", file: "client/gateway/attempt/marker.go", tests: "client/gateway/attempt",
-		text: "value-uint64(m.First) > RetriesMax", without: "value-uint64(m.First) > 1<<31",
 	},
 	{
 		row: "S1-28", file: "cluster/retries/desk.go", tests: "cluster", pattern: "TestBudgetsAndLimitsAreApart",
@@ -142,14 +127,6 @@ var mechanisms = []mechanism{
 		text: "at-c.since >= after:", without: "at-c.since >= 0:",
 	},
 	{
-		row: "S1-44", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
-		text: "if mode == Enforce {", without: "if mode == Enforce && rule != NoCredential && rule != NoName {",
-	},
-	{
-		row: "S1-46", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
-		text: "l.finds(NoMarker, who.unmarked, markerHeader)", without: "l.finds(NoMarker, Warn, markerHeader)",
-	},
-	{
 		row: "S1-47", file: "fsm/deny.go", tests: "fsm", pattern: "TestScripts/S1-47",
 		text: "if l.enforced {", without: "if l.enforced || !l.enforced {",
 	},
@@ -197,36 +174,8 @@ var mechanisms = []mechanism{
 		text:    "case a.Granted:", without: "case a.Granted || a.Denial != nil:",
 	},
 	{
-		row: "S2-10", file: "client/gateway/circuit/board.go", tests: "client/gateway/circuit",
-		text: "wait += min(", without: "wait += 0 * min(",
-	},
-	{
-		row: "S2-11", file: "client/gateway/coalesce/group.go", tests: "client/gateway/coalesce",
-		text: "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
-	},
-	{
-		row: "S2-13", file: "client/gateway/canon/value.go", tests: "client/gateway/canon",
-		text: "slices.SortStableFunc(list, byName)", without: "_ = list",
-	},
-	{
-		row: "S2-14", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
-		text: "t.call.throttled >= most", without: "t.call.throttled > most",
-	},
-	{
-		row: "S2-16", file: "client/gateway/circuit/call.go", tests: "client/gateway/circuit",
-		text: "{Tenant: tenant, Deployment: deployment}, {", without: "{Deployment: deployment}, {",
-	},
-	{
-		row: "S2-17", file: "client/gateway/circuit/circuit.go", tests: "client/gateway/circuit",
-		text: "return c.until - now, false", without: "return soon, false",
-	},
-	{
 		row: "S2-18", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-18",
 		text: "used := t.lim.InUse(", without: "used := 0 * t.lim.InUse(",
-	},
-	{
-		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
-		text: "failed := o == failure(t.call.keys[i])", without: "failed := o != Succeeded",
 	},
 	{
 		row: "S2-23", file: "fsm/state/slots.go", tests: "fsm", pattern: "TestSlotsComeBackFromEverywhere/S2-23",
@@ -239,10 +188,6 @@ var mechanisms = []mechanism{
 	{
 		row: "S2-29", file: "cluster/queue/look.go", tests: "cluster/queue",
 		text: "d.Tokens = addCosts(d.Tokens, l.tokens)", without: "d.Tokens = nil",
-	},
-	{
-		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
-		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
 	},
 	{
 		row: "S2-31", file: "cluster/overview/limit.go", tests: "cluster/overview",
@@ -312,10 +257,6 @@ var mechanisms = []mechanism{
 		text: "return r.checked(value)", without: "return r.checked(value[:1])",
 	},
 	{
-		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
-		text: "time.Until(c.until) < next.after ||", without: "",
-	},
-	{
 		row: "S3-19", file: "cluster/queue/lane.go", tests: "bench/storm", pattern: "TestStorms/s3-demo/S3-19",
 		text: "q.dueAt(l, at)", without: "q.dueAt(l, Never)",
 	},
@@ -330,10 +271,6 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-22", file: "doctor/clients.go", tests: "doctor", pattern: "TestDelays/S3-22",
 		text: "*c.Jitter > 0 {", without: "*c.Jitter >= 0 {",
-	},
-	{
-		row: "S3-23", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
-		text: "return w.For + time", without: "return w.For + 0*time",
 	},
 	{
 		row: "S3-24", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-24",
@@ -354,10 +291,6 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-29", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-29",
 		text: "p.Start = rampStart", without: "p.Start = pace.Whole",
-	},
-	{
-		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
-		text: "longest = min(2*longest, pauseMax)", without: "longest = min(longest, pauseMax)",
 	},
 	{
 		row: "S3-31", file: "fsm/lease/settle.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-31",

@@ -202,13 +202,34 @@ func clientRules() []ImportRule {
 		},
 		{
 			Name: "gateway", Of: []string{"client/gateway/..."},
-			Except: []string{"client/gateway/file", "client/gateway/gatewayprom"},
+			Except: []string{
+				"client/gateway", "client/gateway/charge", "client/gateway/file", "client/gateway/gatewayprom",
+				"client/gateway/told",
+			},
 			Only: []string{
-				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/gateway/...",
+				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/names", "client/gateway/...",
 				"google.golang.org/grpc/codes", "google.golang.org/grpc/metadata", "github.com/dunglas/httpsfv",
 			},
 			Never: []string{"net", "os/...", "log/...", "crypto/tls", "unsafe"},
 			Why:   "the parts of a gateway know what to say and to whom, and neither listen nor dial",
+		},
+		{
+			Name: "gateway-asks", Of: []string{"client/gateway/charge", "client/gateway/told"},
+			Only: []string{
+				"std", "client", "client/clock", "client/failopen", "client/feedback", "client/names", "client/report",
+				"client/session", "client/gateway/...", "google.golang.org/grpc/codes",
+				"google.golang.org/grpc/status",
+			},
+			Never: []string{"net", "os/...", "crypto/tls", "syscall", "unsafe"},
+			Why:   "what a gateway asks and tells goes through a client, which alone knows the nodes",
+		},
+		{
+			Name: "gateway-proxy", Of: []string{"client/gateway"},
+			Only: []string{
+				"std", "client", "client/names", "client/report", "client/session", "client/gateway/...", "fsm/retry",
+			},
+			Never: []string{"os/...", "crypto/tls", "syscall", "unsafe"},
+			Why:   "the proxy puts the parts in order: who listens, and what a file says, are not its business",
 		},
 		{
 			Name: "gateway-file", Of: []string{"client/gateway/file"},

@@ -38,7 +38,7 @@ func TestPlans(t *testing.T) {
 			}
 		})
 	})
-	t.Run("S3-38_a_rare_one's_hold_nothing", func(t *testing.T) {
+	t.Run("a_rare_one's_hold_nothing", func(t *testing.T) {
 		bubble(t, func(t *testing.T, w *world) {
 			d := w.desk(nil)
 			for range 10 {

@@ -226,6 +226,47 @@ deployments: [{name: a, upstream: "https://127.0.0.1:1"}]
 	out.match(t, `told to stop: (drain=10s)`)
 }
 
+// Who runs it says that a spend cap was seen to; no page of a browser does.
+func TestCleared(t *testing.T) {
+	t.Parallel()
+	o := options(t, "--listen", "127.0.0.1:0", "--admin", "localhost:0", "--upstream", "http://127.0.0.1:1")
+	out := newLog()
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx, hclog.New(&hclog.LoggerOptions{Output: out})) }()
+	admin := out.match(t, `serving: listen=\S+ admin=(\S+)`)
+	asker := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	for _, one := range []struct {
+		name, origin string
+		want         int
+	}{
+		{"compatible", "", http.StatusNoContent},
+		{"nobody", "", http.StatusNotFound},
+		{"compatible", "https://elsewhere.example", http.StatusForbidden},
+	} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+admin+"/cleared?deployment="+one.name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.origin != "" {
+			r.Header.Set("Origin", one.origin)
+		}
+		answer, err := asker.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != one.want {
+			t.Errorf("%+v: %s", one, answer.Status)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	out.match(t, `(a spend cap was cleared by hand): deployment=compatible`)
+}
+
 // What a file may say at its bounds, a gateway takes.
 func TestBounds(t *testing.T) {
 	t.Parallel()

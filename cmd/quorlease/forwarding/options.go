@@ -78,7 +78,8 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	o.flags = flags
 	flags.StringVarP(&o.config, "config", "c", "", "YAML `file` that says what it stands in front of, and for whom")
 	flags.StringVar(&o.listen, "listen", listenDefault, "`address` to listen on for programs")
-	flags.StringVar(&o.admin, "admin", "", "`address` to listen on for /healthz, /readyz and /metrics; none without")
+	flags.StringVar(&o.admin, "admin", "",
+		"`address` to listen on for /healthz, /readyz, /metrics and /cleared; none without")
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
 		"how it answers: openai, azure, anthropic or compatible; else as its `name` suggests")
