@@ -96,6 +96,11 @@ func (c *Client) membersConfig() members.Config {
 // work ended.
 func (c *Client) Tries() *report.Book { return c.reporter.Tries() }
 
+// TriesOf is Tries for work that is done for somebody else, such as a client of a gateway:
+// his retry budget, and reports under his name. Some 1,000 names are kept, those that were
+// used last: ask for it anew for each piece of work. An empty name is Config.Client.
+func (c *Client) TriesOf(client string) *report.Book { return c.reporter.TriesOf(client) }
+
 // undelivered logs that an alert did not arrive.
 func (c *Client) undelivered(f alert.Failure) {
 	if c.config.Logger != nil {

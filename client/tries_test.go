@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -114,6 +115,33 @@ func TestPermitsAreReported(t *testing.T) {
 				t.Errorf("%d requests are known, want 10", got)
 			}
 			_ = c.Close()
+		})
+	})
+	t.Run("S1-31_those_behind_a_gateway_under_their_own_names", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			one, other := w.client(nil), w.client(nil)
+			for _, c := range []*client.Client{one, other} {
+				for i := range 200 {
+					name := fmt.Sprint("team-", i%100)
+					c.TriesOf(name).Permit(uint32(i / 100))
+				}
+				c.Tries().Permit(0)
+			}
+			pass(3 * time.Second)
+			for i := range 100 {
+				if got := w.counted(fmt.Sprint("team-", i)).Count; got.Total != 4 || got.Retries != 2 {
+					t.Fatalf("team %d: %+v, want two requests and two retries", i, got)
+				}
+			}
+			if got := w.counted("billing").Count; got.Total != 2 || got.Retries != 0 {
+				t.Errorf("%+v, want nothing of the others' among the gateways' own", got)
+			}
+			one.TriesOf("late").Permit(1)
+			_ = one.Close()
+			if got := w.counted("late").Count; got.Retries != 1 {
+				t.Errorf("%+v, want that the end tells what waits", got)
+			}
+			_ = other.Close()
 		})
 	})
 }

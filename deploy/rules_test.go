@@ -47,6 +47,7 @@ const (
 	ofNodes     = "rules_test.yml"
 	ofClients   = "rules_clients_test.yml"
 	ofProviders = "rules_providers_test.yml"
+	ofGateways  = "rules_gateways_test.yml"
 )
 
 // promtool is Prometheus's own tool.
@@ -68,6 +69,7 @@ func TestRules(t *testing.T) {
 		{"test", "rules", ofNodes},
 		{"test", "rules", ofClients},
 		{"test", "rules", ofProviders},
+		{"test", "rules", ofGateways},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -83,7 +85,8 @@ func TestRules(t *testing.T) {
 // TestRulesCanFail moves each bound and wants the rules' tests to notice.
 func TestRulesCanFail(t *testing.T) {
 	program := promtool(t)
-	const above, throttled, grows = `shadow"}) > 0.1`, "ratio_rate5m > 0.02", "deriv2m > 0.1"
+	const above, grows = `shadow"}) > 0.1`, "deriv2m > 0.1"
+	const throttled, throttled429 = "der_throttled:ratio_rate5m > 0.02", "way_throttled:ratio_rate5m > 0.02"
 	for _, change := range []struct{ row, tests, from, to string }{
 		{"", ofNodes, "has_quorum == 0", "has_quorum == 1"},
 		{"", ofNodes, "> 250", "> 249"},
@@ -93,9 +96,9 @@ func TestRulesCanFail(t *testing.T) {
 		{"", ofNodes, "1.5 *", "1.6 *"},
 		{"", ofNodes, "1.5 *", "1.4 *"},
 		{"", ofNodes, "keys_blocked > 0", "keys_blocked > 1"},
-		{"S1-10", ofProviders, throttled, "ratio_rate5m >= 0.02"},
-		{"S1-10", ofProviders, throttled, "ratio_rate5m > 0.0201"},
-		{"S1-10", ofProviders, throttled, "ratio_rate5m > 0.0198"},
+		{"S1-10", ofProviders, throttled, "der_throttled:ratio_rate5m >= 0.02"},
+		{"S1-10", ofProviders, throttled, "der_throttled:ratio_rate5m > 0.0201"},
+		{"S1-10", ofProviders, throttled, "der_throttled:ratio_rate5m > 0.0198"},
 		{"S1-11", ofProviders, "sum(irate(quorlease_provider_throttled", "sum(rate(quorlease_provider_throttled"},
 		{"S1-11", ofProviders, "throttled_total[5m]", "throttled_total[10m]"},
 		{"S1-36", ofClients, "fail_open == 1", "fail_open == 2"},
@@ -108,6 +111,19 @@ func TestRulesCanFail(t *testing.T) {
 		{"S1-48", ofClients, `max by (client) (quorlease_retry_fraction_top{budget="spent"})`, "quorlease_leases"},
 		{"S2-29", ofProviders, grows, "deriv2m >= 0.09"},
 		{"S2-29", ofProviders, grows, "deriv2m > 0.11"},
+		{"S1-10", ofGateways, throttled429, "way_throttled:ratio_rate5m >= 0.02"},
+		{"S1-10", ofGateways, throttled429, "way_throttled:ratio_rate5m > 0.0201"},
+		{"S1-10", ofGateways, throttled429, "way_throttled:ratio_rate5m > 0.0198"},
+		{"S1-10", ofGateways, `{status="429"}`, ""},
+		{"", ofGateways, "for: 5m", "for: 295s"},
+		{"", ofGateways, "for: 5m", "for: 301s"},
+		{"", ofGateways, "circuits_open > 0", "circuits_open > 1"},
+		{"", ofGateways, "and ignoring (reason, status, action)", "or ignoring (reason, status, action)"},
+		{"", ofGateways, `{reason="circuit_open"}`, ""},
+		{"", ofGateways, `{action="deferred"}`, ""},
+		{"", ofGateways, `{action="deferred"}`, `{action="shed"}`},
+		{"", ofGateways, "bodies_refused_total[5m]) > 0", "bodies_refused_total[5m]) > 2"},
+		{"", ofGateways, "bodies_refused_total[5m])", "bodies_refused_total[10m])"},
 	} {
 		t.Run(strings.TrimSpace(change.row+" "+change.from+" to "+change.to), func(t *testing.T) {
 			t.Parallel()
@@ -140,14 +156,14 @@ func write(t *testing.T, name string, data []byte) {
 func TestAlertsHaveAPageAndAMetric(t *testing.T) {
 	page := string(read(t, "../docs/operating/alerts.md"))
 	kinds := string(read(t, "../cluster/events/event.go")) + string(read(t, "../client/incident/incident.go"))
-	exported := sources(t, "../cluster", "../api", "../client/clientprom")
+	exported := sources(t, "../cluster", "../api", "../client/clientprom", "../client/gateway/gatewayprom")
 	recorded := map[string]string{}
 	for _, r := range readRules(t, false) {
 		recorded[r.Record] = r.Expr
 	}
 	rules := readRules(t, true)
-	if len(rules) < 9 {
-		t.Fatalf("%d alerts, want nine", len(rules))
+	if len(rules) < 12 {
+		t.Fatalf("%d alerts, want twelve", len(rules))
 	}
 	for _, r := range rules {
 		_, after, found := strings.Cut(page, "\n## "+r.Alert+"\n")

@@ -83,28 +83,9 @@ func New(config Config) (*http.Server, error) {
 		WriteTimeout:      answerWithin,
 		IdleTimeout:       idleMax,
 		MaxHeaderBytes:    headersMax - headersSlack,
-		ConnState:         bounded(config.ConnectionsMax),
+		ConnState:         capped.States(config.ConnectionsMax),
 		ErrorLog:          log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
 	}, nil
-}
-
-// bounded bounds the connections as package capped does. One has spoken when the
-// headers of its first request are there, which is when it becomes active.
-func bounded(most int) func(net.Conn, http.ConnState) {
-	crowd := capped.NewCrowd(most)
-	return func(c net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			if out := crowd.Enter(c); out != nil {
-				_ = out.Close()
-			}
-		case http.StateActive:
-			crowd.Spoke(c)
-		case http.StateClosed, http.StateHijacked:
-			crowd.Leave(c)
-		default:
-		}
-	}
 }
 
 // handler answers requests.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
@@ -41,7 +42,7 @@ func (r *resolver) attributes(l *quorleasev1.Limit, out *logv1.Limit) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.GetMatch())) {
-		at := "match." + shortened(name)
+		at := "match." + strict.Shortened(name)
 		r.problem(at, AttributeProblem(name))
 		value, prefix := strings.CutSuffix(l.GetMatch()[name], "*")
 		switch {

@@ -17,7 +17,6 @@
 // A file may also say how callers behave (package callers): that is checked, and is
 // in no other form.
 //
-// The file is strict: what is not understood is refused, not ignored. Unknown
-// fields, floats, a name twice, anchors and aliases, tags, a second document and
-// tabs in the indentation are errors. Everything here is pure.
+// The file is strict (package strict): what is not understood is refused, not ignored.
+// Everything here is pure.
 package limitsfile

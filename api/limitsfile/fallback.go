@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	"github.com/quorlease/quorlease/api/limitsfile/written"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -29,7 +30,7 @@ func ModeName(mode quorleasev1.FallbackMode) string { return modes.Name(mode) }
 
 func (d *decoder) mode(n ast.Node, path string) (mode quorleasev1.FallbackMode) {
 	if n != nil {
-		mode, _ = value(d, n, path, "open, share or closed", modes.Parse)
+		mode, _ = strict.Value(d.Reader, n, path, "open, share or closed", modes.Parse)
 	}
 	return mode
 }
@@ -39,7 +40,7 @@ func (d *decoder) fallbackShare(n ast.Node, path string) *int64 {
 	if n == nil {
 		return nil
 	}
-	return d.share(d.fields(n, path, "share")["share"], path+".share")
+	return d.Share(d.Fields(n, path, "share")["share"], path+".share")
 }
 
 // fallback says what clients do while nobody answers: openly, unless the limit

@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
@@ -14,11 +15,11 @@ func (d *decoder) match(n ast.Node, path string) map[string]string {
 		return nil
 	}
 	var all map[string]string
-	for _, e := range d.entries(n, path, `the attributes that must fit, like {tenant: "*"}`) {
+	for _, e := range d.Entries(n, path, `the attributes that must fit, like {tenant: "*"}`) {
 		if all == nil {
 			all = map[string]string{}
 		}
-		all[e.key] = d.str(e.value, join(path, shortened(e.key)))
+		all[e.Key] = d.Text(e.Value, strict.Join(path, strict.Shortened(e.Key)))
 	}
 	return all
 }
@@ -29,12 +30,12 @@ func (d *decoder) amounts(n ast.Node, path string) map[string]int64 {
 		return nil
 	}
 	var all map[string]int64
-	for _, e := range d.entries(n, path, "numbers by name, like {input_tokens: 50_000_000}") {
-		if n := d.size(e.value, join(path, shortened(e.key))); n != nil {
+	for _, e := range d.Entries(n, path, "numbers by name, like {input_tokens: 50_000_000}") {
+		if n := d.Size(e.Value, strict.Join(path, strict.Shortened(e.Key))); n != nil {
 			if all == nil {
 				all = map[string]int64{}
 			}
-			all[e.key] = *n
+			all[e.Key] = *n
 		}
 	}
 	return all
@@ -44,16 +45,16 @@ func (d *decoder) quota(n ast.Node, path string) *quorleasev1.Quota {
 	if n == nil {
 		return nil
 	}
-	f := d.fields(n, path, "per", "timezone", "amounts", "warn")
+	f := d.Fields(n, path, "per", "timezone", "amounts", "warn")
 	q := &quorleasev1.Quota{
-		Timezone: d.str(f["timezone"], path+".timezone"),
+		Timezone: d.Text(f["timezone"], path+".timezone"),
 		Amounts:  d.amounts(f["amounts"], path+".amounts"),
 	}
 	if f["per"] != nil {
-		q.Period, _ = value(d, f["per"], path+".per", "hour, day or month", periods.Parse)
+		q.Period, _ = strict.Value(d.Reader, f["per"], path+".per", "hour, day or month", periods.Parse)
 	}
-	for i, part := range d.items(f["warn"], path+".warn") {
-		if share := d.share(part, fmt.Sprintf("%s.warn[%d]", path, i)); share != nil {
+	for i, part := range d.Items(f["warn"], path+".warn") {
+		if share := d.Share(part, fmt.Sprintf("%s.warn[%d]", path, i)); share != nil {
 			q.WarnBp = append(q.WarnBp, *share)
 		}
 	}
@@ -64,12 +65,12 @@ func (d *decoder) adaptive(n ast.Node, path string) *quorleasev1.Adaptive {
 	if n == nil {
 		return nil
 	}
-	f := d.fields(n, path, "decrease", "step", "interval", "floor")
+	f := d.Fields(n, path, "decrease", "step", "interval", "floor")
 	return &quorleasev1.Adaptive{
-		DecreaseBp: d.share(f["decrease"], path+".decrease"),
-		StepBp:     d.share(f["step"], path+".step"),
-		Interval:   protoDuration(d.duration(f["interval"], path+".interval")),
-		FloorBp:    d.share(f["floor"], path+".floor"),
+		DecreaseBp: d.Share(f["decrease"], path+".decrease"),
+		StepBp:     d.Share(f["step"], path+".step"),
+		Interval:   protoDuration(d.Duration(f["interval"], path+".interval")),
+		FloorBp:    d.Share(f["floor"], path+".floor"),
 	}
 }
 
@@ -77,13 +78,13 @@ func (d *decoder) queue(n ast.Node, path string) *quorleasev1.Queue {
 	if n == nil {
 		return nil
 	}
-	f := d.fields(n, path, "max", "max_tokens", "max_wait", "weights")
+	f := d.Fields(n, path, "max", "max_tokens", "max_wait", "weights")
 	q := &quorleasev1.Queue{
-		Max:     d.size(f["max"], path+".max"),
-		MaxWait: protoDuration(d.duration(f["max_wait"], path+".max_wait")),
+		Max:     d.Size(f["max"], path+".max"),
+		MaxWait: protoDuration(d.Duration(f["max_wait"], path+".max_wait")),
 		Weights: d.amounts(f["weights"], path+".weights"),
 	}
-	if most := d.size(f["max_tokens"], path+".max_tokens"); most != nil {
+	if most := d.Size(f["max_tokens"], path+".max_tokens"); most != nil {
 		q.MaxTokens = *most
 	}
 	return q
@@ -93,9 +94,9 @@ func (d *decoder) source(n ast.Node, path string) *quorleasev1.Reference {
 	if n == nil {
 		return nil
 	}
-	f := d.fields(n, path, "url", "verified_at")
+	f := d.Fields(n, path, "url", "verified_at")
 	return &quorleasev1.Reference{
-		Url: d.str(f["url"], path+".url"), VerifiedAt: d.str(f["verified_at"], path+".verified_at"),
+		Url: d.Text(f["url"], path+".url"), VerifiedAt: d.Text(f["verified_at"], path+".verified_at"),
 	}
 }
 
@@ -112,8 +113,8 @@ func (d *decoder) override(n ast.Node, path string, l *quorleasev1.Limit) *quorl
 		known = append(known[:2], "amounts")
 		byDimension = []size{{"amounts", 0, burst.field}}
 	}
-	f := d.fields(n, path, known...)
-	o := &quorleasev1.Override{Key: d.str(f["key"], path+".key"), Prefix: d.str(f["prefix"], path+".prefix")}
+	f := d.Fields(n, path, known...)
+	o := &quorleasev1.Override{Key: d.Text(f["key"], path+".key"), Prefix: d.Text(f["prefix"], path+".prefix")}
 	if f["rate"] != nil {
 		o.Dimensions = d.rates(f["rate"], path+".rate")
 	}
@@ -128,14 +129,14 @@ func (d *decoder) override(n ast.Node, path string, l *quorleasev1.Limit) *quorl
 		}
 		*field(dimension) = tokens
 	}
-	set(slotsName, d.size(f["concurrency"], path+".concurrency"), burst.field)
+	set(slotsName, d.Size(f["concurrency"], path+".concurrency"), burst.field)
 	for _, s := range byDimension {
 		if f[s.name] == nil {
 			continue
 		}
 		at := path + "." + s.name
-		for _, e := range d.entries(f[s.name], at, "tokens by dimension, like {requests: 200}") {
-			set(e.key, d.size(e.value, join(at, shortened(e.key))), s.field)
+		for _, e := range d.Entries(f[s.name], at, "tokens by dimension, like {requests: 200}") {
+			set(e.Key, d.Size(e.Value, strict.Join(at, strict.Shortened(e.Key))), s.field)
 		}
 	}
 	return o

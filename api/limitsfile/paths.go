@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 )
 
@@ -36,7 +37,7 @@ func (d *decoder) sourcePath(req *quorleasev1.LimitsApplyRequest, field string) 
 		return d.dimensionPath(fmt.Sprintf("limits[%d].", i), rest, dimension.GetName())
 	}
 	if n, _ := fmt.Sscanf(field, "limits[%d].classes[%d]", &i, &j); n == 2 {
-		path := fmt.Sprintf("limits[%d].classes.%s", i, shortened(req.GetLimits()[i].GetClasses()[j].GetName()))
+		path := fmt.Sprintf("limits[%d].classes.%s", i, strict.Shortened(req.GetLimits()[i].GetClasses()[j].GetName()))
 		if part, found := strings.CutSuffix(rest, "_bp"); found {
 			return path + "." + part
 		}
@@ -53,13 +54,13 @@ func (d *decoder) sourcePath(req *quorleasev1.LimitsApplyRequest, field string) 
 
 // dimensionPath is where the file says a field of a dimension.
 func (d *decoder) dimensionPath(at, field, name string) string {
-	name = shortened(name)
+	name = strict.Shortened(name)
 	places := []string{at + "amounts." + name, at + "concurrency", at + "rate." + name}
 	if slices.ContainsFunc(sizes, func(s size) bool { return s.name == field }) {
 		places = []string{at + field + "." + name, places[0], places[1], at + field, places[2]}
 	}
 	for _, path := range places {
-		if _, known := d.places[path]; known {
+		if d.Has(path) {
 			return path
 		}
 	}

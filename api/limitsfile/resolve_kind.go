@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	"github.com/quorlease/quorlease/api/limitsfile/written"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -94,7 +95,7 @@ func (r *resolver) quota(l *quorleasev1.Limit, out *logv1.Limit) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(q.GetAmounts())) {
-		at := "quota.amounts." + shortened(name)
+		at := "quota.amounts." + strict.Shortened(name)
 		r.problem(at, DimensionProblem(name))
 		out.Dimensions = append(out.Dimensions, ofWindow(name, r.within(at, q.GetAmounts()[name], 0, bucket.MaxTokens)))
 	}
@@ -161,7 +162,7 @@ func (r *resolver) queue(l *quorleasev1.Limit, out *logv1.Limit) {
 		return
 	}
 	for _, client := range slices.Sorted(maps.Keys(q.GetWeights())) {
-		at := "queue.weights." + shortened(client)
+		at := "queue.weights." + strict.Shortened(client)
 		if client == "" {
 			r.fail("queue.weights", "a client without a name")
 		}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	"github.com/quorlease/quorlease/api/limitsfile/written"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -30,25 +31,25 @@ const sizeForm = "a duration of the rate, like 10s, or tokens by dimension, like
 // rate after target hands out in it, or tokens by dimension. A duration is also
 // that of the overrides, each of its own rate.
 func (d *decoder) sizes(n ast.Node, path string, l *quorleasev1.Limit, s size) {
-	if isMapping(n) {
-		for _, e := range d.entries(n, path, sizeForm) {
-			at := join(path, shortened(e.key))
-			tokens := d.size(e.value, at)
-			dimension := dimensionOf(l.GetDimensions(), e.key)
+	if strict.IsMapping(n) {
+		for _, e := range d.Entries(n, path, sizeForm) {
+			at := strict.Join(path, strict.Shortened(e.Key))
+			tokens := d.Size(e.Value, at)
+			dimension := dimensionOf(l.GetDimensions(), e.Key)
 			if dimension == nil {
-				d.fail(e.at, at, "rate has no such dimension")
+				d.FailAt(e.At, at, "rate has no such dimension")
 				continue
 			}
 			*s.field(dimension) = tokens
 		}
 		return
 	}
-	long, ok := value(d, n, path, sizeForm, written.ParseDuration)
+	long, ok := strict.Value(d.Reader, n, path, sizeForm, written.ParseDuration)
 	if !ok {
 		return
 	}
 	if long == 0 && s.least > 0 {
-		d.fail(start(n), path, "%v: must be positive", long)
+		d.FailAt(strict.Start(n), path, "%v: must be positive", long)
 		return
 	}
 	target := int64(bucket.Whole)
@@ -75,14 +76,6 @@ func (s size) of(r *quorleasev1.Rate, target int64, long time.Duration) *int64 {
 		tokens = whole.BurstIn(long)
 	}
 	return &tokens
-}
-
-func isMapping(n ast.Node) bool {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return true
-	}
-	return false
 }
 
 func dimensionOf(list []*quorleasev1.Dimension, name string) *quorleasev1.Dimension {

@@ -3,6 +3,7 @@ package limitsfile
 import (
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/quorlease/quorlease/api/limitsfile/strict"
 	"github.com/quorlease/quorlease/api/limitsfile/written"
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -27,7 +28,7 @@ func (d *decoder) enforcement(n ast.Node, path string) quorleasev1.Mode {
 	if n == nil {
 		return quorleasev1.Mode_MODE_UNSPECIFIED
 	}
-	mode, _ := value(d, n, path, "off, shadow, warn or enforce", enforcements.Parse)
+	mode, _ := strict.Value(d.Reader, n, path, "off, shadow, warn or enforce", enforcements.Parse)
 	return mode
 }
 
@@ -35,7 +36,7 @@ func (d *decoder) scope(n ast.Node, path string) quorleasev1.Scope {
 	if n == nil {
 		return quorleasev1.Scope_SCOPE_UNSPECIFIED
 	}
-	scope, _ := value(d, n, path, "client or retries", scopes.Parse)
+	scope, _ := strict.Value(d.Reader, n, path, "client or retries", scopes.Parse)
 	return scope
 }
 

@@ -129,6 +129,23 @@ func (m *Machine) Permit(now time.Time, client string, attempt uint32) Verdict {
 	return verdict
 }
 
+// Consider is what Permit would say, except that it does not look at the balance of
+// tokens: before something is taken that a refusal would have to give back. It records
+// nothing.
+func (m *Machine) Consider(now time.Time, client string, attempt uint32) Verdict {
+	verdict := Verdict{Admit: true, Charge: -1}
+	if attempt == 0 {
+		return verdict
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.sinceLocked(now)
+	if budget := m.mu.budgets.of(at, client); budget.limited {
+		verdict = budget.decide(at, attempt, m.floorLocked())
+	}
+	return verdict
+}
+
 // floorLocked is which part of the floors of retry budgets this client may assume to
 // be its own, in parts per million: its share of what is shared, while nobody answers.
 // Otherwise the authority admits by the floor, and knows what all have retried.

@@ -44,6 +44,8 @@ type Reporter struct {
 	id    atomic.Pointer[string]
 	owing chan struct{}
 	tries Book
+	// named are the books of others.
+	named *shelf
 }
 
 // New returns the reporter of a client. Reports begin under the id that its
@@ -52,11 +54,21 @@ func New(machine *failopen.Machine, m *members.Members, who session.Hello, newID
 	r := &Reporter{machine: machine, members: m, client: who.Client, newID: newID, owing: make(chan struct{}, 1)}
 	r.id.Store(&who.SessionID)
 	r.tries.machine, r.tries.client, r.tries.owe = machine, who.Client, r.Owe
+	r.named = newShelf(machine, r.Owe)
 	return r
 }
 
 // Tries counts what the client does by permits, for the same reports.
 func (r *Reporter) Tries() *Book { return &r.tries }
+
+// TriesOf counts what is done by permits for somebody else, who is told of under his own
+// name. Empty: the client itself.
+func (r *Reporter) TriesOf(client string) *Book {
+	if client == "" || client == r.client {
+		return &r.tries
+	}
+	return r.named.of(client)
+}
 
 // ID is the session id that is reported under now.
 func (r *Reporter) ID() string { return *r.id.Load() }
@@ -90,11 +102,11 @@ func (r *Reporter) Run(ctx context.Context) {
 		}
 		wait := reportPause
 		// While the client is away the end of the incident wakes this loop again.
-		for !r.machine.Away() && (len(r.machine.Pending(1)) > 0 || r.tries.owes()) {
+		for !r.machine.Away() && (len(r.machine.Pending(1)) > 0 || r.tries.owes() || r.named.owes()) {
 			if !authority.Pause(ctx, wait/2+rand.N(wait)) {
 				return
 			}
-			if r.Once(ctx) {
+			if r.own(ctx) && r.others(ctx, namedRound) {
 				wait = reportPause
 			} else {
 				wait = min(2*wait, reportPauseMax)
@@ -106,17 +118,33 @@ func (r *Reporter) Run(ctx context.Context) {
 
 // Once reports what waits, and not what comes while it does: that gathers. It is false
 // where something was not taken.
-func (r *Reporter) Once(ctx context.Context) bool {
+func (r *Reporter) Once(ctx context.Context) bool { return r.own(ctx) && r.others(ctx, namedMax) }
+
+// others reports what up to most others have done by permits: a report for each name,
+// which costs the node that hears it no entry.
+func (r *Reporter) others(ctx context.Context, most int) bool {
+	books := r.named.next(most)
+	for i, b := range books {
+		tried := b.take()
+		if tried == nil {
+			continue
+		}
+		if err := r.tell(ctx, b, nil, tried); err != nil && status.Code(err) != codes.InvalidArgument {
+			r.named.queue(books[i+1:]...)
+			return false
+		}
+	}
+	return true
+}
+
+// own reports what the client has admitted, and done by permits, for itself.
+func (r *Reporter) own(ctx context.Context) bool {
 	for tried := r.tries.take(); ; tried = nil {
 		accounts := r.machine.Pending(reportMax)
 		if len(accounts) == 0 && tried == nil {
 			return true
 		}
-		if err := r.send(ctx, accounts, tried); err != nil {
-			if status.Code(err) != codes.InvalidArgument {
-				// An authority that does not understand it never will.
-				r.tries.putBack(tried)
-			}
+		if err := r.tell(ctx, &r.tries, accounts, tried); err != nil {
 			return false
 		}
 		r.machine.Booked(accounts)
@@ -126,14 +154,28 @@ func (r *Reporter) Once(ctx context.Context) bool {
 	}
 }
 
-func (r *Reporter) send(ctx context.Context, accounts []failopen.Account, tried *quorleasev1.Attempts) error {
+// tell sends one report, under a book's name. What was tried goes back into the book
+// where it was not taken.
+func (r *Reporter) tell(
+	ctx context.Context, b *Book, accounts []failopen.Account, tried *quorleasev1.Attempts,
+) error {
+	err := r.send(ctx, &quorleasev1.ReportRequest{Client: b.client, SessionId: r.ID(), Attempts: tried}, accounts)
+	if err != nil && tried != nil && status.Code(err) != codes.InvalidArgument {
+		// An authority that does not understand it never will.
+		b.putBack(tried)
+	}
+	return err
+}
+
+func (r *Reporter) send(
+	ctx context.Context, request *quorleasev1.ReportRequest, accounts []failopen.Account,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
 	defer cancel()
 	s, node, err := r.members.Session(ctx)
 	if err != nil {
 		return err
 	}
-	request := &quorleasev1.ReportRequest{Client: r.client, SessionId: r.ID(), Attempts: tried}
 	for _, a := range accounts {
 		request.Admitted = append(request.Admitted, &quorleasev1.Admitted{
 			Limit: a.Limit, Key: a.Key, Dimension: a.Dimension, Class: a.Class, Tokens: a.Tokens,

@@ -23,11 +23,16 @@ type Book struct {
 	machine *failopen.Machine
 	client  string
 	owe     func()
+	// shelf is where it stands, nil for the client's own.
+	shelf *shelf
 
 	mu struct {
 		sync.Mutex
 		total, retries, throttled int64
 		errors                    []failure
+		// queued: it is in shelf.owing. gone: it was forgotten, and nobody will tell what is
+		// written here.
+		queued, gone bool
 	}
 }
 
@@ -42,13 +47,38 @@ type failure struct {
 func (b *Book) Permit(attempt uint32) failopen.Verdict {
 	verdict := b.machine.Permit(time.Now(), b.client, attempt)
 	if verdict.Admit {
-		b.mu.Lock()
-		b.mu.total++
-		b.mu.retries += int64(min(attempt, 1))
-		b.mu.Unlock()
-		b.owe()
+		b.note(func(b *Book) {
+			b.mu.total++
+			b.mu.retries += int64(min(attempt, 1))
+		})
 	}
 	return verdict
+}
+
+// Consider is what Permit would say of the budget, and counts nothing: for whoever has
+// to take something before it is known whether the work goes ahead, and asks Permit
+// then.
+func (b *Book) Consider(attempt uint32) failopen.Verdict {
+	return b.machine.Consider(time.Now(), b.client, attempt)
+}
+
+// note writes something down where it will be told.
+func (b *Book) note(write func(*Book)) {
+	for {
+		b.mu.Lock()
+		if !b.mu.gone {
+			break
+		}
+		b.mu.Unlock()
+		b = b.shelf.of(b.client)
+	}
+	write(b)
+	queue := b.queuesLocked()
+	b.mu.Unlock()
+	if queue {
+		b.shelf.queue(b)
+	}
+	b.owe()
 }
 
 // Outcome is how a piece of work ended.
@@ -67,15 +97,14 @@ func (b *Book) Done(o Outcome) {
 		b.Succeeded()
 		return
 	}
-	b.mu.Lock()
-	if o.Throttled {
-		b.mu.throttled++
-	}
-	if o.Error != "" {
-		b.failLocked(failure{cut(o.Error), 1})
-	}
-	b.mu.Unlock()
-	b.owe()
+	b.note(func(b *Book) {
+		if o.Throttled {
+			b.mu.throttled++
+		}
+		if o.Error != "" {
+			b.failLocked(failure{cut(o.Error), 1})
+		}
+	})
 }
 
 // Succeeded is shorthand for Done of what succeeded.
@@ -123,7 +152,8 @@ func cut(text string) string {
 func (b *Book) take() *quorleasev1.Attempts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.mu.total == 0 && b.mu.throttled == 0 {
+	b.mu.queued = false
+	if !b.owesLocked() {
 		return nil
 	}
 	a := &quorleasev1.Attempts{Total: b.mu.total, Retries: b.mu.retries, Throttled: b.mu.throttled}
@@ -138,19 +168,30 @@ func (b *Book) take() *quorleasev1.Attempts {
 
 // putBack takes back what take gave and nobody took.
 func (b *Book) putBack(a *quorleasev1.Attempts) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.mu.total += a.GetTotal()
-	b.mu.retries += a.GetRetries()
-	b.mu.throttled += a.GetThrottled()
-	if a.GetErrors() > 0 {
-		b.failLocked(failure{a.GetError(), a.GetErrors()})
-	}
+	b.note(func(b *Book) {
+		b.mu.total += a.GetTotal()
+		b.mu.retries += a.GetRetries()
+		b.mu.throttled += a.GetThrottled()
+		if a.GetErrors() > 0 {
+			b.failLocked(failure{a.GetError(), a.GetErrors()})
+		}
+	})
 }
 
 // owes says whether there is something to tell.
 func (b *Book) owes() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.mu.total > 0 || b.mu.throttled > 0
+	return b.owesLocked()
+}
+
+func (b *Book) owesLocked() bool { return b.mu.total > 0 || b.mu.throttled > 0 }
+
+// queuesLocked says whether the book is to be put into line, and that it is.
+func (b *Book) queuesLocked() bool {
+	if b.shelf == nil || b.mu.queued || !b.owesLocked() {
+		return false
+	}
+	b.mu.queued = true
+	return true
 }

@@ -35,6 +35,8 @@ func TestCompletion(t *testing.T) {
 		"plan --cost ":                {"", nothing},
 		"doctor -f ":                  {"", files},
 		"serve --config ":             {"", files},
+		"gateway -c ":                 {"", files},
+		"gateway --listen ":           {"", nothing},
 		"serve --data ":               {"", directories},
 		"bench contention --html ":    {"", files},
 		"bench contention --callers ": {"", nothing},

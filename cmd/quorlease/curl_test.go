@@ -11,8 +11,8 @@ import (
 )
 
 // curl is as much of the program as documents and scripts need, so that a test
-// does not depend on what is installed. It knows -s, -d, -H and one address,
-// and ends with an error for anything else.
+// does not depend on what is installed. It knows -s, -d, also of a file, -H and one
+// address, and ends with an error for anything else.
 func curl() {
 	if err := curlRun(os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -32,6 +32,13 @@ func curlRun(args []string, out io.Writer) error {
 		case word == "-s":
 		case word == "-d" && len(args) > 0:
 			method, body, args = http.MethodPost, args[0], args[1:]
+			if name, is := strings.CutPrefix(body, "@"); is {
+				data, err := os.ReadFile(name)
+				if err != nil {
+					return err
+				}
+				body = string(data)
+			}
 			if header.Get("Content-Type") == "" {
 				header.Set("Content-Type", "application/x-www-form-urlencoded")
 			}

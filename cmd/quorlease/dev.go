@@ -31,7 +31,7 @@ func newDev(a *app) *cobra.Command {
 			if err := refuseClientFlags(c); err != nil {
 				return err
 			}
-			if _, err := parseLogLevel(o.LogLevel); err != nil {
+			if _, err := (&logOptions{level: o.LogLevel}).parse(); err != nil {
 				return err
 			}
 			if err := o.Check(); err != nil {

@@ -38,6 +38,7 @@ func TestDocuments(t *testing.T) {
 	for _, name := range []string{
 		"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md", "docs/operating/top.md",
 		"docs/operating/scaling.md", "docs/operating/comparing.md", "docs/operating/how-it-scales.md",
+		"docs/operating/gateway.md",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,10 +132,16 @@ func newDocument(t *testing.T) *document {
 			d.port[strconv.Itoa(base+n)] = values[fmt.Sprint(kind, n+1)]
 		}
 	}
+	d.port["7401"], d.port["7402"] = values["G5"], values["H5"]
+	d.env = append(d.env, "QUORLEASE_LISTEN=127.0.0.1:"+values["G5"])
+	// A gateway's file names them; no provider is asked.
+	for _, provider := range []string{"OPENAI", "AZURE_OPENAI", "ANTHROPIC", "GROQ"} {
+		d.env = append(d.env, provider+"_API_KEY=a-key")
+	}
 	return d
 }
 
-var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[123]0[1234]\b`)
+var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[1234]0[1234]\b`)
 
 // translate makes a command of a document one that can be run here.
 func (d *document) translate(command string) string {
@@ -152,7 +159,7 @@ func (d *document) translate(command string) string {
 func (d *document) run(s docStep) {
 	d.t.Helper()
 	if s.file != "" {
-		if err := os.WriteFile(filepath.Join(d.dir, s.file), []byte(s.content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(d.dir, s.file), []byte(d.translate(s.content)), 0o600); err != nil {
 			d.t.Fatal(err)
 		}
 		return
@@ -184,6 +191,8 @@ func (d *document) run(s docStep) {
 			return pattern.MatchString(normal(d.asShown(got.text)))
 		})
 		d.check(s, got)
+	case words[0] == "quorlease" && words[1] == "gateway" && !strings.Contains(command, "--check"):
+		d.check(s, d.background(command, "serving: "))
 	case words[0] == "quorlease" && words[1] == "serve":
 		if slices.ContainsFunc(d.running, func(r *terminal) bool { return strings.Contains(r.cmd.Args[2], " dev") }) {
 			d.interrupt()

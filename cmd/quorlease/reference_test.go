@@ -23,7 +23,8 @@ One binary, ~quorlease~, runs nodes and asks them. This page is written by a tes
 
 - **Answers** go to standard output, and nothing else does. Errors are one line each on standard error.
 - **Settings** come from the command line, then the environment, then (for ~serve~) a YAML file, then the default. The
-  names are the same everywhere: ~--log-level~ is ~QUORLEASE_LOG_LEVEL~ and ~log-level~.
+  names are the same everywhere: ~--log-level~ is ~QUORLEASE_LOG_LEVEL~ and ~log-level~. The file of ~gateway~ has
+  [words of its own](gateway-file.md).
 - **Endpoints** are tried in order. A dead one costs next to nothing, a hung one an equal part of what is left of
   ~--timeout~, then the next is asked. After an answer that got lost only a question that has the effect of one however
   often it is asked goes to the next: reading, settling, releasing, renewing, and acquiring with ~--track~.
@@ -36,7 +37,7 @@ One binary, ~quorlease~, runs nodes and asks them. This page is written by a tes
 |---|---|
 | 0 | yes, or done |
 | 1 | error: the question was not answered (no node, no quorum, unknown limit, a file that is wrong) |
-| 2 | usage: the command line is wrong, or for ~serve~ a setting |
+| 2 | usage: the command line is wrong, or for ~serve~ and ~gateway~ a setting |
 | 3 | denied |
 | 4 | this node was removed from its cluster |
 | 5 | this node stopped to protect its data |

@@ -79,7 +79,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.AddCommand(
-		newDev(a), newServe(a),
+		newDev(a), newServe(a), newGateway(a),
 		newAcquire(a), newSettle(a), newRelease(a), newRenew(a),
 		newLimits(a), newInspect(a), newKeys(a), newAdjust(a),
 		newClients(a), newUsage(a), newEvents(a), newTop(a), newCluster(a), newBench(a),
@@ -142,9 +142,14 @@ func runGroup(c *cobra.Command, args []string) error {
 // refuseClientFlags makes a command that asks no node refuse the flags that
 // say how to ask one, instead of ignoring them in silence.
 func refuseClientFlags(c *cobra.Command) error {
-	for _, name := range []string{"endpoints", "timeout", "output"} {
+	return refuseFlags(c, "which asks no node", "endpoints", "timeout", "output")
+}
+
+// refuseFlags refuses flags of the root that a command has no use for.
+func refuseFlags(c *cobra.Command, why string, names ...string) error {
+	for _, name := range names {
 		if f := c.Root().PersistentFlags().Lookup(name); f != nil && f.Changed {
-			return exit.Usagef("--%s does not apply to `%s`, which asks no node", name, c.CommandPath())
+			return exit.Usagef("--%s does not apply to `%s`, %s", name, c.CommandPath(), why)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func newServe(a *app) *cobra.Command {
 			if err := o.complete(c.Context(), c); err != nil {
 				return err
 			}
-			logger, err := o.logger(a)
+			logger, err := o.log.logger(a)
 			if err != nil {
 				return err
 			}

@@ -26,8 +26,7 @@ type serveOptions struct {
 	node cluster.Config
 
 	grpc, http string
-	logLevel   string
-	logJSON    bool
+	log        logOptions
 	grace      time.Duration
 	alerts     alarm.Targets
 	config     string
@@ -69,8 +68,7 @@ func (o *serveOptions) define(flags *pflag.FlagSet) {
 	flags.IntVar(&n.AuditKeep, "audit-keep", n.AuditKeep, "how `many` renamed audit files stay: FILE.1 is the newest")
 	flags.IntVar(&n.TopClients, "top-clients", n.TopClients,
 		"how `many` clients the metrics name, those that retry most; 0 names none")
-	flags.StringVar(&o.logLevel, "log-level", "info", "what to log: trace, debug, info, warn or error")
-	flags.BoolVar(&o.logJSON, "log-json", false, "log one JSON object a line")
+	o.log.define(flags)
 	o.alerts.Define(flags)
 	flags.StringVar(&o.config, "config", "", "YAML `file` with these settings, by the names of the flags")
 	setting.FromEnvironment(flags)
@@ -114,7 +112,7 @@ func (o *serveOptions) complete(ctx context.Context, cmd *cobra.Command) error {
 	} {
 		errs = append(errs, o.checkListener(ctx, l.flag, l.addr, l.advertise))
 	}
-	_, err := parseLogLevel(o.logLevel)
+	_, err := o.log.parse()
 	_, badTarget := o.alerts.Sinks()
 	if errs = append(errs, err, badTarget); errors.Join(errs...) == nil {
 		errs = append(errs, o.node.Validate())
@@ -146,21 +144,32 @@ func (o *serveOptions) checkListener(ctx context.Context, flag, addr, advertise 
 	return nil
 }
 
-func parseLogLevel(name string) (hclog.Level, error) {
-	level := hclog.LevelFromString(name)
+// logOptions say what is logged, and how.
+type logOptions struct {
+	level string
+	json  bool
+}
+
+func (o *logOptions) define(flags *pflag.FlagSet) {
+	flags.StringVar(&o.level, "log-level", "info", "what to log: trace, debug, info, warn or error")
+	flags.BoolVar(&o.json, "log-json", false, "log one JSON object a line")
+}
+
+func (o *logOptions) parse() (hclog.Level, error) {
+	level := hclog.LevelFromString(o.level)
 	if level == hclog.NoLevel {
-		return level, exit.Usagef("--log-level %q is none of trace, debug, info, warn, error", name)
+		return level, exit.Usagef("--log-level %q is none of trace, debug, info, warn, error", o.level)
 	}
 	return level, nil
 }
 
-func (o *serveOptions) logger(a *app) (hclog.Logger, error) {
-	level, err := parseLogLevel(o.logLevel)
+func (o *logOptions) logger(a *app) (hclog.Logger, error) {
+	level, err := o.parse()
 	if err != nil {
 		return nil, err
 	}
 	return hclog.New(&hclog.LoggerOptions{
-		Name: "quorlease", Level: level, Output: a.stderr, JSONFormat: o.logJSON,
+		Name: "quorlease", Level: level, Output: a.stderr, JSONFormat: o.json,
 	}), nil
 }
 

@@ -1,7 +1,12 @@
 package main
 
-// mechanisms are those of the rows, in the order of the rows.
-var mechanisms = []mechanism{
+import "slices"
+
+// mechanisms are those of the rows.
+var mechanisms = slices.Concat(atNodes, atGateways)
+
+// atNodes are those that nodes and clients settle, in the order of the rows.
+var atNodes = []mechanism{
 	{
 		row: "S1-02", file: "fsm/retry/budget.go", tests: "bench/storm", pattern: "TestStorms/s1-budget/S1-02",
 		text: "return Attempts", without: "return Admit",
@@ -62,18 +67,6 @@ var mechanisms = []mechanism{
 	{
 		row: "S1-22", file: "fsm/retry/budget.go", tests: "fsm/retry",
 		text: "if total <= r.MinRequests {", without: "if total < 0 {",
-	},
-	{
-		row: "S1-24", file: "client/gateway/refuse/hint.go", tests: "client/gateway/refuse",
-		text: "wait = BudgetWait", without: "wait = unknownWait",
-	},
-	{
-		row: "S1-25", file: "client/gateway/refuse/http.go", tests: "client/gateway/refuse",
-		text: "case row.hint == minute:", without: "case row.hint == minute || r.Reason == Rate:",
-	},
-	{
-		row: "S1-27", file: "client/gateway/attempt/marker.go", tests: "client/gateway/attempt",
-		text: "value-uint64(m.First) > RetriesMax", without: "value-uint64(m.First) > 1<<31",
 	},
 	{
 		row: "S1-28", file: "cluster/retries/desk.go", tests: "cluster", pattern: "TestBudgetsAndLimitsAreApart",
@@ -181,36 +174,8 @@ var mechanisms = []mechanism{
 		text:    "case a.Granted:", without: "case a.Granted || a.Denial != nil:",
 	},
 	{
-		row: "S2-10", file: "client/gateway/circuit/board.go", tests: "client/gateway/circuit",
-		text: "wait += min(", without: "wait += 0 * min(",
-	},
-	{
-		row: "S2-11", file: "client/gateway/coalesce/group.go", tests: "client/gateway/coalesce",
-		text: "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
-	},
-	{
-		row: "S2-13", file: "client/gateway/canon/value.go", tests: "client/gateway/canon",
-		text: "slices.SortStableFunc(list, byName)", without: "_ = list",
-	},
-	{
-		row: "S2-14", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
-		text: "t.call.throttled >= most", without: "t.call.throttled > most",
-	},
-	{
-		row: "S2-16", file: "client/gateway/circuit/call.go", tests: "client/gateway/circuit",
-		text: "{Tenant: tenant, Deployment: deployment}, {", without: "{Deployment: deployment}, {",
-	},
-	{
-		row: "S2-17", file: "client/gateway/circuit/circuit.go", tests: "client/gateway/circuit",
-		text: "return c.until - now, false", without: "return soon, false",
-	},
-	{
 		row: "S2-18", file: "fsm/decide.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-18",
 		text: "used := t.lim.InUse(", without: "used := 0 * t.lim.InUse(",
-	},
-	{
-		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
-		text: "failed := o == failure(t.call.keys[i])", without: "failed := o != Succeeded",
 	},
 	{
 		row: "S2-23", file: "fsm/state/slots.go", tests: "fsm", pattern: "TestSlotsComeBackFromEverywhere/S2-23",
@@ -308,10 +273,6 @@ var mechanisms = []mechanism{
 		text: "*c.Jitter > 0 {", without: "*c.Jitter >= 0 {",
 	},
 	{
-		row: "S3-23", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
-		text: "return w.For + time", without: "return w.For + 0*time",
-	},
-	{
 		row: "S3-24", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-24",
 		text: "now + bucket.Instant(s.GetWait())", without: "now + bucket.Instant(s.GetWait()/2)",
 	},
@@ -330,10 +291,6 @@ var mechanisms = []mechanism{
 	{
 		row: "S3-29", file: "fsm/feedback/decide.go", tests: "fsm", pattern: "TestAHerdOfReports/S3-29",
 		text: "p.Start = rampStart", without: "p.Start = pace.Whole",
-	},
-	{
-		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
-		text: "longest = min(2*longest, pauseMax)", without: "longest = min(longest, pauseMax)",
 	},
 	{
 		row: "S3-31", file: "fsm/lease/settle.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-31",

@@ -89,7 +89,7 @@ var serving = []string{
 
 // ImportRules returns the directions in which packages may know one another.
 func ImportRules() []ImportRule {
-	return slices.Concat(pureRules(), outerRules(), libraryRules())
+	return slices.Concat(pureRules(), outerRules(), clientRules(), libraryRules())
 }
 
 const logv1, peerv1 = "api/quorlease/log/v1", "api/quorlease/peer/v1"
@@ -118,8 +118,9 @@ func pureRules() []ImportRule {
 		{
 			Name: "gateway-pure", Of: []string{
 				"client/gateway/attempt", "client/gateway/circuit", "client/gateway/estimate/...", "client/gateway/spent",
+				"client/gateway/who",
 			},
-			Only: []string{"std", "client/gateway/...", "client/feedback"},
+			Only: []string{"std", "client/gateway/...", "client/feedback", "client/names"},
 			// A circuit draws its jitter (math/rand/v2), and attempts are read from headers (net/http).
 			Never: []string{"crypto/rand", "log/...", "os/...", "runtime/...", "syscall", "unsafe", "context"},
 			Why:   "what a gateway decides is a function of what it saw and when: it has a lock, no clock and no network",
@@ -178,24 +179,6 @@ func outerRules() []ImportRule {
 			Why:   "servers translate; they neither dial nor parse command lines",
 		},
 		{
-			Name: "client", Of: []string{"client/..."}, Except: []string{"client/clienttest", "client/clientprom"},
-			Never: append([]string{"github.com/prometheus/..."}, serving...),
-			Why:   "users build the client into programs of their own: no node, no Raft, no metrics library comes with it",
-		},
-		{
-			Name: "gateway", Of: []string{"client/gateway/..."},
-			Only: []string{
-				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/gateway/...",
-				"google.golang.org/grpc/codes", "google.golang.org/grpc/metadata", "github.com/dunglas/httpsfv",
-			},
-			Never: []string{"net", "os/...", "log/...", "crypto/tls", "unsafe"},
-			Why:   "the parts of a gateway know what to say and to whom, and neither listen nor dial",
-		},
-		{
-			Name: "client-figures", Of: []string{"client/clientprom"}, Never: serving,
-			Why: "as for the client; the metrics library is what this package is for",
-		},
-		{
 			Name: "product", Of: []string{"..."},
 			Except: []string{"fsm/fsmtest", "cluster/clustertest", "api/dashboard/browsertest", "tools/..."},
 			Never: []string{
@@ -204,6 +187,62 @@ func outerRules() []ImportRule {
 				"github.com/chromedp/...", "api/dashboard/browsertest",
 			},
 			Why: "what helps tests is not shipped",
+		},
+	}
+}
+
+// clientRules are about what users build into programs of their own.
+func clientRules() []ImportRule {
+	return []ImportRule{
+		{
+			Name: "client", Of: []string{"client/..."},
+			Except: []string{"client/clienttest", "client/clientprom", "client/gateway/gatewayprom"},
+			Never:  append([]string{"github.com/prometheus/..."}, serving...),
+			Why:    "users build the client into programs of their own: no node, no Raft, no metrics library comes with it",
+		},
+		{
+			Name: "gateway", Of: []string{"client/gateway/..."},
+			Except: []string{
+				"client/gateway", "client/gateway/charge", "client/gateway/file", "client/gateway/gatewayprom",
+				"client/gateway/told",
+			},
+			Only: []string{
+				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/names", "client/gateway/...",
+				"google.golang.org/grpc/codes", "google.golang.org/grpc/metadata", "github.com/dunglas/httpsfv",
+			},
+			Never: []string{"net", "os/...", "log/...", "crypto/tls", "unsafe"},
+			Why:   "the parts of a gateway know what to say and to whom, and neither listen nor dial",
+		},
+		{
+			Name: "gateway-asks", Of: []string{"client/gateway/charge", "client/gateway/told"},
+			Only: []string{
+				"std", "client", "client/clock", "client/failopen", "client/feedback", "client/names", "client/report",
+				"client/session", "client/gateway/...", "google.golang.org/grpc/codes",
+				"google.golang.org/grpc/status",
+			},
+			Never: []string{"net", "os/...", "crypto/tls", "syscall", "unsafe"},
+			Why:   "what a gateway asks and tells goes through a client, which alone knows the nodes",
+		},
+		{
+			Name: "gateway-proxy", Of: []string{"client/gateway"},
+			Only: []string{
+				"std", "client", "client/names", "client/report", "client/session", "client/gateway/...", "fsm/retry",
+			},
+			Never: []string{"os/...", "crypto/tls", "syscall", "unsafe"},
+			Why:   "the proxy puts the parts in order: who listens, and what a file says, are not its business",
+		},
+		{
+			Name: "gateway-file", Of: []string{"client/gateway/file"},
+			Only: []string{
+				"std", "client/gateway", "client/gateway/...", "client/names", "fsm/retry", "api/limitsfile/strict",
+				"api/limitsfile/written", "github.com/goccy/go-yaml/ast",
+			},
+			Never: []string{"context", "crypto/rand", "log/...", "net", "os/...", "syscall", "unsafe"},
+			Why:   "what a file means is a function of the file: who reads it opens files and looks at the environment",
+		},
+		{
+			Name: "client-figures", Of: []string{"client/clientprom", "client/gateway/gatewayprom"}, Never: serving,
+			Why: "as for the client; the metrics library is what this package is for",
 		},
 	}
 }

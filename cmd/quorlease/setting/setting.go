@@ -71,8 +71,8 @@ func markSet(f *pflag.Flag) {
 	f.Annotations[setElsewhere] = []string{"true"}
 }
 
-// isSet says whether a flag has a value of its own, wherever that came from.
-func isSet(f *pflag.Flag) bool {
+// IsSet says whether a flag has a value of its own, wherever that came from.
+func IsSet(f *pflag.Flag) bool {
 	return f.Changed || len(f.Annotations[setElsewhere]) > 0
 }
 
@@ -122,7 +122,7 @@ func fillFromEntry(flags *pflag.FlagSet, entry *ast.MappingValueNode) error {
 	if f == nil || !HasEnvironment(f) || key == "config" {
 		return fmt.Errorf("%s: unknown setting %q; the names are those of the flags", place(entry.Key), key)
 	}
-	if isSet(f) {
+	if IsSet(f) {
 		return nil
 	}
 	value, err := scalarOrList(entry.Value)

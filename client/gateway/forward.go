@@ -1,0 +1,361 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/http/httptrace"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/gateway/spent"
+	"github.com/quorlease/quorlease/client/gateway/stream"
+	"github.com/quorlease/quorlease/client/gateway/told"
+	"github.com/quorlease/quorlease/client/report"
+)
+
+// copyStep is how much of an answer is read at once.
+const copyStep = 16 << 10
+
+// sending is one try that was permitted and paid.
+type sending struct {
+	call   *call
+	held   receipt
+	permit *circuit.Try
+	try    int
+	// hidden: the client has not asked for the usage that the provider was asked for.
+	hidden bool
+	meter  *spent.Meter
+	// sent: the provider may have read something of it.
+	sent atomic.Bool
+}
+
+// forward sends a request and passes on what comes.
+func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error) {
+	g := c.gateway
+	// A try that says nothing about limits; only the first call counts.
+	defer func() { s.permit.Done(g.now(), circuit.Other, 0) }()
+	s.meter = spent.New(c.body.request.Input)
+	request, err := s.request(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g.counts.forwarded.Add(1)
+	answer, err := g.upstream.RoundTrip(request)
+	if err != nil {
+		return nil, s.unanswered(ctx, err)
+	}
+	defer answer.Body.Close()
+	s.sent.Store(true)
+	switch code := answer.StatusCode; {
+	case code < 200 || code/100 == 3 || code > 599:
+		// A client that followed it would leave the gateway, with its key.
+		s.refused()
+		return nil, &refusedError{refusal: c.unusable("the provider has answered what is passed on to nobody")}
+	case code/100 != 2:
+		return s.failed(answer, out)
+	case isEvents(answer.Header):
+		return s.events(ctx, answer, out)
+	default:
+		return nil, s.whole(ctx, answer, out)
+	}
+}
+
+// unusable is the refusal where there is trouble with the provider.
+func (c *call) unusable(detail string) refuse.Refusal {
+	return refuse.Refusal{Reason: refuse.Capacity, Scope: "deployment", Detail: detail}
+}
+
+// isEvents says whether an answer is a stream of events.
+func isEvents(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && kind == "text/event-stream"
+}
+
+// unanswered is a try to which nothing came. What was sent may have been worked on.
+func (s *sending) unanswered(ctx context.Context, err error) error {
+	c := s.call
+	if s.sent.Load() {
+		s.settle(s.meter.Cut())
+	} else {
+		s.held.Release()
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if c.gateway.said.due(time.Now()) {
+		c.gateway.config.Logger.Warn("a provider did not answer", "deployment", c.deployment.Name, "error", err)
+	}
+	return &refusedError{refusal: c.unusable("the provider can't be reached"), passes: true}
+}
+
+const (
+	// errorWithin is how long the body of an error may take, of which a little is enough.
+	errorWithin = 5 * time.Second
+	// silence is how long an answer may be silent. A model that thinks says nothing for minutes.
+	silence = 10 * time.Minute
+)
+
+// lively closes a body that says nothing for too long.
+type lively struct {
+	io.ReadCloser
+	timer *time.Timer
+	most  time.Duration
+}
+
+func newLively(body io.ReadCloser, most time.Duration) *lively {
+	return &lively{body, time.AfterFunc(most, func() { _ = body.Close() }), most}
+}
+
+// Read reads on.
+func (l *lively) Read(p []byte) (int, error) {
+	l.timer.Reset(l.most)
+	return l.ReadCloser.Read(p)
+}
+
+// stop leaves the body to whoever has it.
+func (l *lively) stop() { l.timer.Stop() }
+
+// failed is an answer that is an error: one that may pass, one that is told in the
+// gateway's words, or the provider's own affair, which is passed on as it is.
+func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
+	late := time.AfterFunc(errorWithin, func() { _ = answer.Body.Close() })
+	text, err := io.ReadAll(io.LimitReader(answer.Body, provider.BodyMax))
+	late.Stop()
+	verdict := s.classify(answer, text, "")
+	if next, no := s.no(&verdict); no {
+		return next, nil
+	}
+	if refusal, is := refuse.Upstream(&verdict); is {
+		return nil, &refusedError{refusal: refusal}
+	}
+	s.refused()
+	c := s.call
+	if answer.StatusCode == http.StatusUnauthorized && c.deployment.Key != "" {
+		// It is the gateway's key that is wrong, and part of it may stand in the answer.
+		c.gateway.config.Logger.Error("the provider does not take the key of a deployment", "deployment", c.deployment.Name)
+		return nil, &refusedError{refusal: c.unusable("the gateway's access to the provider is not in order")}
+	}
+	out.Begin(head{answer.StatusCode, passable(answer)})
+	if _, failed := out.Write(text); failed != nil {
+		return nil, failed
+	}
+	if err == nil {
+		body := newLively(answer.Body, silence)
+		defer body.stop()
+		_, err = io.CopyBuffer(onlyWriter{out}, body, make([]byte, copyStep))
+	}
+	return nil, err
+}
+
+// no takes in that a provider has refused. It is false where that is not worth another try.
+func (s *sending) no(v *provider.Verdict) (*again, bool) {
+	refusal, is := refuse.Upstream(v)
+	if !is {
+		return nil, false
+	}
+	s.refused()
+	if !v.MayRetry() {
+		return nil, false
+	}
+	return &again{after: v.Wait.Pause(s.try, s.call.gateway.config.Draw), refusal: refusal}, true
+}
+
+// classify says what an answer means, and tells everybody who has to know.
+func (s *sending) classify(answer *http.Response, text []byte, event string) provider.Verdict {
+	c := s.call
+	verdict := c.deployment.Provider.Classify(provider.Answer{
+		Status: answer.StatusCode, Header: answer.Header, Body: text, Event: event,
+		Wall: time.Now(), Configured: c.deployment.PerMinute,
+	})
+	count(c.gateway.counts.answers[:], verdict.Class)
+	var hint time.Duration
+	if verdict.Wait.Said {
+		hint = verdict.Wait.For
+	}
+	outcome := outcomeOf(&verdict)
+	s.permit.Done(c.gateway.now(), outcome, hint)
+	if outcome == circuit.Succeeded {
+		c.gateway.balances[c.deployment].refund()
+	}
+	c.tell(&verdict)
+	if outcome == circuit.Throttled || outcome == circuit.Overloaded {
+		// What is held must not be spent against a provider that has just said no (S1-05).
+		s.held.Throttled(hint)
+		c.gateway.config.Authority.TriesOf(c.who.Client).Done(report.Outcome{
+			Throttled: outcome == circuit.Throttled, Error: strconv.Itoa(answer.StatusCode),
+		})
+	}
+	return verdict
+}
+
+// outcomeOf is what an answer says to a circuit.
+func outcomeOf(v *provider.Verdict) circuit.Outcome {
+	switch v.Class {
+	case provider.None:
+		return circuit.Succeeded
+	case provider.Transient, provider.Acceleration, provider.Adapt, provider.LongWindow:
+		return circuit.Throttled
+	case provider.Overload:
+		return circuit.Overloaded
+	default:
+		return circuit.Other
+	}
+}
+
+// tell lets the authority know what an answer means. That the money is used up of an account
+// that only this client has is nobody else's business.
+func (c *call) tell(v *provider.Verdict) {
+	if v.Class != provider.HardQuota || !c.isForeign() {
+		c.gateway.teller.Tell(c.about(), v)
+	}
+}
+
+// about is what the authority is told an answer is about.
+func (c *call) about() told.About {
+	return told.About{Attributes: c.attributes(), Tenant: c.who.Tenant, Deployment: c.deployment.Name}
+}
+
+// whole passes on an answer that is no stream of events.
+func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) error {
+	s.classify(answer, nil, "")
+	out.Begin(head{answer.StatusCode, passable(answer)})
+	body := newLively(answer.Body, silence)
+	defer body.stop()
+	to := io.Writer(onlyWriter{out})
+	if answer.ContentLength < 0 {
+		// It comes in pieces that somebody may wait for.
+		to = flushing{out}
+	}
+	_, err := io.CopyBuffer(to, io.TeeReader(body, s.meter), make([]byte, copyStep))
+	if err == nil {
+		err = out.Flush()
+	}
+	return s.finish(ctx, err)
+}
+
+// onlyWriter hides what else a writer can do, so that the buffer is used.
+type onlyWriter struct{ io.Writer }
+
+// flushing sends what is written at once.
+type flushing struct{ sink }
+
+// Write writes and flushes.
+func (f flushing) Write(p []byte) (int, error) {
+	n, err := f.sink.Write(p)
+	if err == nil {
+		err = f.Flush()
+	}
+	return n, err
+}
+
+// events passes on a stream. Its first event may say that the request has failed, although
+// its status does not: nothing was passed on then.
+func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (*again, error) {
+	body := newLively(answer.Body, silence)
+	defer body.stop()
+	reader := stream.NewReader(body, stream.Options{})
+	first, err := reader.First()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, s.unanswered(ctx, err)
+	}
+	verdict := s.classify(answer, first.Data, first.Event)
+	if next, no := s.no(&verdict); no {
+		return next, nil
+	}
+	if refusal, is := refuse.Upstream(&verdict); is {
+		return nil, &refusedError{refusal: refusal}
+	}
+	if verdict.Class == provider.Other {
+		// It is an error all the same, of which nothing is billed.
+		s.refused()
+	}
+	header := passable(answer)
+	// Events may be left out of it.
+	header.Del("Content-Length")
+	out.Begin(head{answer.StatusCode, header})
+	relay := stream.Relay{To: out, Flush: out.Flush, HideUsage: s.hidden, Seen: func(f stream.Frame) {
+		s.meter.Frame(f)
+		if f.Event == "error" || bytes.Contains(f.Data, []byte(`"error"`)) {
+			s.late(answer, f)
+		}
+	}}
+	return nil, s.finish(ctx, relay.Run(ctx, reader))
+}
+
+// late is an error in the middle of a stream: the client sees it as it is, and the
+// authority hears of it.
+func (s *sending) late(answer *http.Response, f stream.Frame) {
+	c := s.call
+	verdict := c.deployment.Provider.Classify(provider.Answer{
+		Status: answer.StatusCode, Header: answer.Header, Body: f.Data, Event: f.Event,
+		Wall: time.Now(), Configured: c.deployment.PerMinute,
+	})
+	if verdict.Class != provider.None && verdict.Class != provider.Other {
+		c.tell(&verdict)
+	}
+}
+
+// finish settles what was used, however the answer ended.
+func (s *sending) finish(ctx context.Context, err error) error {
+	if err != nil || ctx.Err() != nil {
+		s.settle(s.meter.Cut())
+		return err
+	}
+	s.settle(s.meter.End())
+	return nil
+}
+
+// settle says what was used. Where nobody knows it, what was charged stays.
+func (s *sending) settle(u spent.Usage) {
+	c := s.call
+	if u.State == spent.None {
+		s.held.Settle(nil)
+		return
+	}
+	s.held.Settle(c.deployment.Provider.Counting.Settle(u.Counted()))
+	if u.State == spent.Complete {
+		c.gateway.estimates.Learn(c.who.Tenant, c.route.model, c.body.request.Input, u.Input)
+	}
+}
+
+// refused settles a request that the provider has not worked on: no token of it is billed,
+// though some count the request.
+func (s *sending) refused() {
+	s.held.Settle(s.call.deployment.Provider.Counting.Settle(provider.Usage{Refused: true}))
+}
+
+// request is what is sent.
+func (s *sending) request(ctx context.Context) (*http.Request, error) {
+	c := s.call
+	text := c.body.bytes
+	if c.body.request.Stream && s.asksUsage() {
+		asking, asked, err := stream.AskUsage(text)
+		if err == nil {
+			text, s.hidden = asking, !asked
+		}
+	}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { s.sent.Store(true) }})
+	request, err := http.NewRequestWithContext(ctx, c.request.Method, c.target().String(), bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	// What is sent again is sent by the gateway, which counts and pays for it.
+	request.GetBody = nil
+	c.headers(request)
+	return request, nil
+}
+
+// asksUsage says whether the provider reports what a stream used only where it is asked.
+func (s *sending) asksUsage() bool {
+	c := s.call
+	return !c.deployment.NoUsage && c.route.Body == provider.OpenAIBody &&
+		(c.route.Kind == provider.Chat || c.route.Kind == provider.Completions)
+}

@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/quorlease/quorlease/client/gateway/charge"
+	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/session"
+)
+
+// refusedError is why nothing was passed on: the gateway's own no, or a provider's that
+// clients are told in the gateway's words.
+type refusedError struct {
+	refusal refuse.Refusal
+	// passes: another one's attempt may fare better.
+	passes bool
+}
+
+// Error names the reason.
+func (e *refusedError) Error() string { return "refused: " + e.refusal.Reason.String() }
+
+// isTransient says whether somebody who waits for the same may lead after a failure.
+func isTransient(err error) bool {
+	var no *refusedError
+	return errors.As(err, &no) && no.passes
+}
+
+// again is a try that failed, or none yet, of a request that may be tried once more.
+type again struct {
+	// after is for how long to wait before, nothing being held.
+	after   time.Duration
+	refusal refuse.Refusal
+	// deferred: it was not sent, because the circuit is open.
+	deferred bool
+}
+
+// ownAttributes are those that the gateway says of each request.
+var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind"}
+
+// isPersonal says whether a refusal is about the client whose request it was, and not
+// about what was asked.
+func (e *refusedError) isPersonal() bool {
+	return e.refusal.Reason == refuse.RetryBudget || e.refusal.Reason == refuse.Attempts
+}
+
+// course is how far the work of a request has come.
+type course struct {
+	// tries is how often it was sent.
+	tries int
+	// counted: the client's retry budget has seen it.
+	counted bool
+}
+
+// lead does the work of a request: as many tries as it takes and may have. The error is a
+// refusedError where nothing was passed on, or what ended an answer.
+func (c *call) lead(ctx context.Context, out sink) error {
+	g := c.gateway
+	var now course
+	for {
+		next, err := c.once(ctx, out, &now)
+		switch {
+		case err != nil || next == nil:
+			return err
+		case next.deferred:
+			if time.Until(c.until) < next.after {
+				return &refusedError{refusal: next.refusal}
+			}
+		case now.tries == g.config.Tries || time.Until(c.until) < next.after || !g.balances[c.deployment].pays(g.now()):
+			g.counts.exhausted.Add(1)
+			return &refusedError{refusal: next.refusal}
+		default:
+			g.counts.retried.Add(1)
+		}
+		if !pause(ctx, next.after) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// once charges a request and sends it. It returns neither a further try nor an error where
+// the request was answered.
+func (c *call) once(ctx context.Context, out sink, now *course) (*again, error) {
+	g := c.gateway
+	// Money that is used up comes back by nobody's waiting (S3-27).
+	if g.teller.Capped(c.about()) {
+		return nil, &refusedError{refusal: refuse.Refusal{Reason: refuse.SpendCap, Scope: "deployment"}}
+	}
+	// Nobody queues for what is closed.
+	if v := c.circuit.Look(g.now()); v.Action != circuit.Forward {
+		return c.shut(v)
+	}
+	held, err := c.charge(ctx, now)
+	if err != nil {
+		return nil, err
+	}
+	// What was not sent costs nothing, and what waits holds nothing; once it was settled this
+	// does nothing.
+	defer held.Release()
+	// The queue may have taken a while: what has opened since counts (S2-24).
+	permit, v := c.circuit.Forward(g.now())
+	if permit == nil {
+		return c.shut(v)
+	}
+	now.tries++
+	return c.forward(ctx, out, &sending{call: c, held: held, permit: permit, try: now.tries - 1})
+}
+
+// shut is what becomes of a request while a circuit is open: it waits somewhat longer than
+// that by chance, so that not all come back in one moment, or is refused.
+func (c *call) shut(v circuit.Verdict) (*again, error) {
+	if v.Action != circuit.Defer {
+		return nil, &refusedError{refusal: c.closed(v)}
+	}
+	after := max(v.Left, deferMin)
+	after += time.Duration(c.gateway.config.Draw(int64(max(after/4, time.Second))))
+	return &again{after: after, refusal: c.closed(v), deferred: true}, nil
+}
+
+// deferMin is how long a deferred request waits at least: while a probe is under way nobody
+// knows for how long.
+const deferMin = 100 * time.Millisecond
+
+// charge asks for what the request is estimated to need.
+func (c *call) charge(ctx context.Context, now *course) (receipt, error) {
+	g := c.gateway
+	r := &c.body.request
+	held, err := c.take(ctx, &charge.Work{
+		Client: c.who.Client, Class: c.who.Class, Attempt: c.attempt.Ceiling, Again: now.counted,
+		Attributes: c.attributes(), MaxWait: max(0, time.Until(c.until)),
+		Amounts: c.deployment.Provider.Counting.Charge(provider.Work{
+			Input:     g.estimates.Tokens(c.who.Tenant, c.route.model, r.Input),
+			MaxOutput: r.MaxOutput, ModelMax: c.deployment.OutputMax, Choices: r.Choices,
+		}),
+	})
+	now.counted = now.counted || err == nil
+	return held, err
+}
+
+// take charges work. What no limit fits is not limited, but for the client's retry budget.
+func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
+	g := c.gateway
+	held, decision, err := g.desk.Take(ctx, *work)
+	switch {
+	case session.Reason(err) == "LIMIT_NOT_FOUND":
+		return receipt{}, c.unlimited(work)
+	case err != nil:
+		return receipt{}, err
+	case held == nil:
+		g.teller.Denied(decision, c.about())
+		return receipt{}, &refusedError{refusal: refuse.Denied(decision)}
+	default:
+		return receipt{held}, nil
+	}
+}
+
+// unlimited lets through what no limit fits, and says so now and then.
+func (c *call) unlimited(work *charge.Work) error {
+	g := c.gateway
+	g.counts.unlimited.Add(1)
+	if g.said.due(time.Now()) {
+		g.config.Logger.Warn("no limit fits what is asked for: it is let through",
+			"client", c.who.Client, "tenant", c.who.Tenant, "deployment", c.deployment.Name, "model", c.route.model)
+	}
+	if work.Again {
+		return nil
+	}
+	verdict := g.config.Authority.TriesOf(work.Client).Permit(work.Attempt)
+	if verdict.Admit {
+		return nil
+	}
+	reason := refuse.RetryBudget
+	if verdict.Never {
+		reason = refuse.Attempts
+	}
+	return &refusedError{refusal: refuse.Refusal{Reason: reason, Wait: verdict.RetryAfter}}
+}
+
+// receipt is what a call was charged. The zero receipt is nothing.
+type receipt struct{ charge *charge.Charge }
+
+// Settle, Throttled and Release are the charge's.
+func (r receipt) Settle(used map[string]int64) {
+	if r.charge != nil {
+		r.charge.Settle(used)
+	}
+}
+
+// Throttled is the charge's.
+func (r receipt) Throttled(wait time.Duration) {
+	if r.charge != nil {
+		r.charge.Throttled(wait)
+	}
+}
+
+// Release is the charge's.
+func (r receipt) Release() {
+	if r.charge != nil {
+		r.charge.Release()
+	}
+}
+
+// attributes say what the work is.
+func (c *call) attributes() map[string]string {
+	all := make(map[string]string, len(ownAttributes)+len(c.deployment.Attributes))
+	maps.Copy(all, c.deployment.Attributes)
+	put := func(name, value string) {
+		if value != "" {
+			all[name] = value
+		}
+	}
+	put("client", c.who.Client)
+	put("tenant", c.who.Tenant)
+	put("deployment", c.deployment.Name)
+	put("provider", c.deployment.Provider.Name)
+	put("model", c.route.model)
+	if c.route.Route != nil {
+		put("kind", string(c.route.Kind))
+	}
+	return all
+}

@@ -1,0 +1,317 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/quorlease/quorlease/client"
+	"github.com/quorlease/quorlease/client/gateway/attempt"
+	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/coalesce"
+	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/gateway/who"
+)
+
+// warningHeader tells a client, or who runs it, what will go wrong one day.
+const warningHeader = "X-Quorlease-Warning"
+
+// route is where a request goes for its provider.
+type route struct {
+	provider.Match
+	model string
+}
+
+// call is one request.
+type call struct {
+	gateway    *Gateway
+	request    *http.Request
+	who        who.Identity
+	class      *Class
+	deployment *Deployment
+	route      route
+	body       body
+	attempt    attempt.Call
+	circuit    *circuit.Call
+	// until is when it has waited for as long as it may.
+	until time.Time
+	asker refuse.Asker
+	// aborted: the answer ended before its end.
+	aborted bool
+}
+
+// ServeHTTP answers one request: with what its provider says, or with a refusal. An answer
+// that can't be finished ends the connection, by http.ErrAbortHandler, so that nobody takes
+// a part of it for the whole.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	g.counts.requests.Add(1)
+	c := &call{gateway: g, asker: refuse.Asker{Accept: r.Header.Get("Accept")}}
+	ctx, leave, open := g.enter(r.Context())
+	defer leave()
+	c.request = r.WithContext(ctx)
+	if !open {
+		c.refuse(w, &refuse.Refusal{Reason: refuse.Capacity, Detail: "the gateway is being stopped"})
+		return
+	}
+	c.serve(ctx, w)
+	if c.aborted {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// enter counts a request in that ends with the gateway. It is false once that is closed.
+func (g *Gateway) enter(ctx context.Context) (_ context.Context, leave func(), open bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.mu.closed {
+		return ctx, func() {}, false
+	}
+	g.serving.Add(1)
+	ctx, cancel := context.WithCancel(ctx)
+	stop := context.AfterFunc(g.life, cancel)
+	return ctx, func() {
+		stop()
+		cancel()
+		g.serving.Done()
+	}, true
+}
+
+// serve finds out who asks and what for.
+func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
+	g, r := c.gateway, c.request
+	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || !isPlain(r.URL.Path) {
+		c.refuse(w, &refuse.Refusal{Reason: refuse.Malformed, Param: "path", Detail: "the path has empty or dotted segments"})
+		return
+	}
+	c.asker.Body = g.form(r.URL.Path)
+	identity, refusal := g.config.Who.Identify(r)
+	if refusal != nil {
+		c.refuse(w, refusal)
+		return
+	}
+	c.who, c.class = identity, g.class(identity.Class)
+	for _, warning := range identity.Warnings {
+		w.Header().Add(warningHeader, warning)
+	}
+	if r.Method != http.MethodPost || c.asker.Body == provider.ProblemBody {
+		c.until = time.Now().Add(c.class.MaxWait)
+		c.pass(ctx, w)
+		return
+	}
+	var err error
+	c.body, err = g.read(r)
+	defer c.body.room.leave()
+	if err != nil {
+		refusal := unreadable(err)
+		c.refuse(w, &refusal)
+		return
+	}
+	c.until = time.Now().Add(c.class.MaxWait)
+	c.work(ctx, w)
+}
+
+// isPlain says whether a path, decoded, means the same to everybody: no segment of it is
+// empty or takes another one away. What is forwarded has to be what was looked at.
+func isPlain(path string) bool {
+	if path == "" || path[0] != '/' || strings.Contains(path, `\`) {
+		return false
+	}
+	rest := strings.TrimSuffix(path[1:], "/")
+	if rest == "" {
+		return path == "/"
+	}
+	for segment := range strings.SplitSeq(rest, "/") {
+		if segment == "" || segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// form is the form of errors that the clients of a path expect.
+func (g *Gateway) form(path string) provider.Body {
+	for i := range g.config.Deployments {
+		if match, ok := g.config.Deployments[i].Provider.Route(path); ok {
+			return match.Body
+		}
+	}
+	return provider.ProblemBody
+}
+
+// work is a request whose body was read, from its attempt to its answer.
+func (c *call) work(ctx context.Context, w http.ResponseWriter) {
+	g := c.gateway
+	var ok bool
+	c.deployment, c.route, ok = g.find(c.request.URL.Path, c.body.request.Model)
+	if !ok {
+		c.refuse(w, &refuse.Refusal{
+			Reason: refuse.Malformed, Param: "model", Detail: "no deployment of this gateway has the model",
+		})
+		return
+	}
+	c.asker.Body = c.route.Body
+	declared := g.markers.Read(c.request.Header)
+	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" {
+		w.Header().Add(warningHeader, advice)
+		g.config.Logger.Warn("a client retries by itself although the gateway does",
+			"client", c.who.Client, "advice", advice)
+	}
+	c.attempt = g.attempts.Begin(g.now(), &attempt.Request{
+		Client: c.who.Client, Deployment: c.deployment.Name, Declared: declared,
+		Work: g.hasher.Join(c.body.sums.Work, c.request.Method, c.request.URL.Path),
+		IDs:  attempt.ReadIDs(g.hasher, c.request.Header),
+	})
+	outcome := attempt.Canceled
+	defer func() { c.attempt.End(g.now(), outcome) }()
+	c.circuit = g.board.Call(c.who.Tenant, c.deployment.Name, c.class.Name)
+	// Nobody queues for what is closed.
+	if v := c.circuit.Look(g.now()); v.Action == circuit.Shed {
+		refusal := c.closed(v)
+		outcome = attempt.Throttled
+		c.refuse(w, &refusal)
+		return
+	}
+	outcome = c.answer(ctx, w)
+}
+
+// closed is the refusal of a circuit that is open.
+func (c *call) closed(v circuit.Verdict) refuse.Refusal {
+	r := refuse.Refusal{Reason: refuse.CircuitOpen, Wait: v.Left, Scope: "deployment"}
+	if !v.Key.All {
+		r.Scope = "tenant"
+	}
+	return r
+}
+
+// answer has the work done, by whoever is doing it already or else by itself, and passes
+// its answer on. It returns how the attempt ended.
+func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
+	if !c.isShared() {
+		if c.attempt.Duplicate {
+			c.gateway.counts.repeated.Add(1)
+		}
+		return c.alone(ctx, w)
+	}
+	// It goes on for others when this request has ended.
+	mine := *c
+	work := func(ctx context.Context, to *coalesce.Writer[head]) error {
+		mine.body.room.enter()
+		defer mine.body.room.leave()
+		return mine.lead(ctx, writer{to})
+	}
+	if reader, ok := c.gateway.group.Join(ctx, c.equal(), work); ok {
+		defer reader.Close()
+		return c.follow(ctx, w, reader)
+	}
+	return c.alone(ctx, w)
+}
+
+// alone does the work for nobody else.
+func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
+	to := newDirect(w)
+	defer to.end()
+	err := c.lead(ctx, to)
+	return c.ended(w, err, to.status)
+}
+
+// isShared says whether its answer may be somebody else's, too.
+func (c *call) isShared() bool {
+	return !c.gateway.config.NoSharing && c.request.Header.Get("X-Coalesce") != "false"
+}
+
+// telling are headers that an answer depends on beside its body: what form it has, and whose
+// account it is.
+var telling = []string{
+	"Accept", "Content-Type", "Authorization", "X-Api-Key", "Api-Key", "Openai-Organization", "Openai-Project",
+	"Openai-Beta", "Anthropic-Version", "Anthropic-Beta",
+}
+
+// equal is what requests have in common that are given one answer. How long they may wait
+// is among it: nobody waits longer because of who came first.
+func (c *call) equal() coalesce.Key {
+	what := []string{c.who.Class}
+	for _, name := range telling {
+		what = append(what, strings.Join(c.request.Header[name], "\x00"))
+	}
+	return coalesce.Key{
+		Tenant: c.who.Shares(), Route: c.request.Method + " " + c.request.URL.RequestURI(), Model: c.route.model,
+		Body: c.gateway.hasher.Join(c.body.sums.Exact, what...), Stream: c.body.request.Stream,
+	}
+}
+
+// follow passes on an answer that may be others' as well.
+func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce.Reader[head]) attempt.Outcome {
+	h, err := from.Meta(ctx)
+	var no *refusedError
+	switch {
+	case err == nil:
+	case errors.As(err, &no) && !from.Leads() && no.isPersonal():
+		// That was the other one's fault.
+		return c.alone(ctx, w)
+	default:
+		return c.ended(w, err, 0)
+	}
+	to := newDirect(w)
+	defer to.end()
+	to.Begin(h)
+	for {
+		piece, err := from.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return c.ended(w, nil, to.status)
+		}
+		if err == nil {
+			_, err = to.Write(piece)
+		}
+		if err == nil {
+			err = to.Flush()
+		}
+		if err != nil {
+			return c.ended(w, err, to.status)
+		}
+	}
+}
+
+// ended is the end of a request: of an answer that begun with a status, of one that was
+// refused before, or of one that nobody waits for any more.
+func (c *call) ended(w http.ResponseWriter, err error, status int) attempt.Outcome {
+	var no *refusedError
+	var bad *client.BadRequestError
+	switch {
+	case err == nil:
+		return attempt.OutcomeOf(status)
+	case c.request.Context().Err() != nil:
+		// Should there be somebody all the same, nothing is no answer.
+		c.gateway.counts.gone.Add(1)
+		c.aborted = true
+		return attempt.Canceled
+	case status != 0:
+		c.gateway.counts.cut.Add(1)
+		c.aborted = true
+		return attempt.Failed
+	case errors.As(err, &no):
+		return c.refuse(w, &no.refusal)
+	case errors.As(err, &bad):
+		return c.refuse(w, &refuse.Refusal{Reason: refuse.Malformed, Param: bad.Field, Detail: bad.Error()})
+	default:
+		c.gateway.config.Logger.Error("a request could not be answered", "client", c.who.Client, "error", err)
+		return c.refuse(w, &refuse.Refusal{Reason: refuse.Capacity})
+	}
+}
+
+// refuse says no.
+func (c *call) refuse(w http.ResponseWriter, r *refuse.Refusal) attempt.Outcome {
+	count(c.gateway.counts.refused[:], r.Reason)
+	if r.Reason == refuse.RetryBudget && r.Client == "" {
+		r.Client = c.who.Client
+	}
+	answer := r.HTTP(c.asker, c.gateway.config.Draw)
+	answer.Write(w)
+	if r.Reason == refuse.RetryBudget || r.Reason == refuse.Attempts {
+		return attempt.Refused
+	}
+	return attempt.OutcomeOf(answer.Status)
+}

@@ -1,0 +1,82 @@
+package gateway
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/quorlease/quorlease/client/gateway/coalesce"
+)
+
+// writeMax is how long a client may take to read what is written to it. One that reads
+// nothing would hold a slot for as long as it likes.
+const writeMax = time.Minute
+
+// head is what stands before an answer.
+type head struct {
+	status int
+	header http.Header
+}
+
+// sink is where an answer goes.
+type sink interface {
+	// Begin says what stands before it, once and first.
+	Begin(h head)
+	Write(p []byte) (int, error)
+	// Flush makes what was written go out.
+	Flush() error
+}
+
+// writer is a sink that others read as well. What is written goes out at once.
+type writer struct{ *coalesce.Writer[head] }
+
+// Flush does nothing.
+func (writer) Flush() error { return nil }
+
+// direct is a sink that is one client.
+type direct struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	status  int
+}
+
+func newDirect(w http.ResponseWriter) *direct {
+	return &direct{w: w, control: http.NewResponseController(w)}
+}
+
+// Begin sends the head.
+func (d *direct) Begin(h head) {
+	d.status = h.status
+	header := d.w.Header()
+	for name, values := range h.header {
+		header[name] = append(header[name], values...)
+	}
+	d.hurry(writeMax)
+	d.w.WriteHeader(h.status)
+}
+
+// Write sends a part of the body.
+func (d *direct) Write(p []byte) (int, error) {
+	d.hurry(writeMax)
+	return d.w.Write(p)
+}
+
+// Flush sends what was written.
+func (d *direct) Flush() error {
+	if err := d.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
+}
+
+// end takes the deadline away from what comes next on the connection.
+func (d *direct) end() { d.hurry(0) }
+
+// hurry sets the deadline of what is written next, where the connection has any.
+func (d *direct) hurry(within time.Duration) {
+	var until time.Time
+	if within > 0 {
+		until = time.Now().Add(within)
+	}
+	_ = d.control.SetWriteDeadline(until)
+}

@@ -1,0 +1,120 @@
+package gateway
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/who"
+)
+
+// hop are the headers of a connection, which end with it (RFC 9110, section 7.6.1).
+var hop = []string{
+	"Connection", "Expect", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te",
+	"Trailer", "Transfer-Encoding", "Upgrade",
+}
+
+// between are headers that are between a client, what stands before the gateway, and the
+// gateway.
+var between = []string{"Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Coalesce"}
+
+// theirs are headers of a provider's answer that are about its site and account, and ours
+// those that say what only the gateway says.
+var (
+	theirs = []string{"Set-Cookie", "Alt-Svc", "Strict-Transport-Security", "Openai-Organization"}
+	ours   = []string{"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, "Ratelimit", "Ratelimit-Policy"}
+)
+
+// keys is where each provider's clients put their keys.
+var keys = map[string][]string{
+	provider.NameAzure:     {"Api-Key", "Authorization"},
+	provider.NameAnthropic: {"X-Api-Key", "Authorization"},
+}
+
+// keysOf is where the clients of a deployment's provider put their keys.
+func (d *Deployment) keysOf() []string {
+	if list, ok := keys[d.Provider.Name]; ok {
+		return list
+	}
+	return []string{"Authorization"}
+}
+
+// target is the address that a request goes to: what was looked at, behind what is
+// configured.
+func (c *call) target() *url.URL {
+	to := *c.deployment.Upstream
+	from := c.request.URL
+	to.Path = strings.TrimSuffix(to.Path, "/") + from.Path
+	to.RawPath = strings.TrimSuffix(c.deployment.Upstream.EscapedPath(), "/") + from.EscapedPath()
+	to.RawQuery = from.RawQuery
+	return &to
+}
+
+// isForeign says whether the client's own account is used.
+func (c *call) isForeign() bool {
+	return c.deployment.Key == "" && !c.who.Keyed && slices.ContainsFunc(c.deployment.keysOf(), func(name string) bool {
+		return c.request.Header.Get(name) != ""
+	})
+}
+
+// headers are those of a request that is sent: the client's, without what is between it and
+// the gateway, and with what the provider wants.
+func (c *call) headers(to *http.Request) {
+	to.Header = withoutHop(c.request.Header)
+	for _, name := range slices.Concat(c.gateway.config.Who.Headers(), between) {
+		to.Header.Del(name)
+	}
+	// What is passed on is looked at.
+	to.Header.Set("Accept-Encoding", "identity")
+	wanted := c.deployment.keysOf()
+	for _, name := range who.Credentials() {
+		// A key goes to the provider whose clients have such keys, and nowhere else.
+		if c.who.Keyed || c.deployment.Key != "" || !slices.Contains(wanted, name) {
+			to.Header.Del(name)
+		}
+	}
+	if key := c.deployment.Key; key != "" {
+		if wanted[0] == "Authorization" {
+			key = "Bearer " + key
+		}
+		to.Header.Set(wanted[0], key)
+	}
+	for name, values := range c.deployment.Header {
+		to.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	if _, there := to.Header["User-Agent"]; !there {
+		// Nobody's, rather than Go's.
+		to.Header.Set("User-Agent", "")
+	}
+}
+
+// passable are the headers of an answer that go to the client.
+func passable(answer *http.Response) http.Header {
+	out := withoutHop(answer.Header)
+	for _, name := range slices.Concat(theirs, ours) {
+		out.Del(name)
+	}
+	// There is one length, whatever was said.
+	out.Del("Content-Length")
+	if answer.ContentLength >= 0 {
+		out.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
+	}
+	return out
+}
+
+// withoutHop is a copy without the headers of a connection.
+func withoutHop(h http.Header) http.Header {
+	out := h.Clone()
+	for _, listed := range h.Values("Connection") {
+		for name := range strings.SplitSeq(listed, ",") {
+			out.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hop {
+		out.Del(name)
+	}
+	return out
+}

@@ -1,0 +1,211 @@
+package forwarding
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/quorlease/quorlease/api/capped"
+	"github.com/quorlease/quorlease/client"
+	"github.com/quorlease/quorlease/client/gateway"
+	"github.com/quorlease/quorlease/client/gateway/who"
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
+	"github.com/quorlease/quorlease/cmd/quorlease/netaddr"
+)
+
+// Bounds of a connection. An answer may take as long as it likes: some stream for an hour.
+const (
+	headersWithin = 10 * time.Second
+	idleMax       = 2 * time.Minute
+	headersMax    = 64 << 10
+	// connectionsMax is how many programs may be connected at once, and adminMax how many ask
+	// about the gateway itself.
+	connectionsMax = 32_768
+	adminMax       = 100
+	// adminDrain is how long questions about health may take to end.
+	adminDrain = 2 * time.Second
+)
+
+// running is a gateway with everything that listens for it.
+type running struct {
+	authority *client.Client
+	gateway   *gateway.Gateway
+	programs  *http.Server
+	// admin is nil where nobody may ask.
+	admin  *http.Server
+	logger hclog.Logger
+	// draining: it was told to stop.
+	draining atomic.Bool
+	// failed gets why a listener stopped by itself, and listening waits for all.
+	failed    chan error
+	listening sync.WaitGroup
+}
+
+// Run serves until the context ends, which is no error, or a listener fails. Complete was
+// called before.
+func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
+	r, err := o.start(ctx, logger)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		logger.Info("told to stop", "drain", o.drain)
+	case err = <-r.failed:
+	}
+	return errors.Join(err, r.stop(o.drain)) //nolint:contextcheck // ctx has ended: stopping has its own time
+}
+
+// start opens the listeners first, so that a port that is taken is found before anything
+// else is made.
+func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, error) {
+	programs, err := netaddr.Listen(ctx, "--listen", o.file.Listen)
+	if err != nil {
+		return nil, err
+	}
+	var admin net.Listener
+	if o.file.Admin != "" {
+		if admin, err = netaddr.Listen(ctx, "--admin", o.file.Admin); err != nil {
+			return nil, errors.Join(err, programs.Close())
+		}
+	}
+	closeListeners := func() error {
+		if admin == nil {
+			return programs.Close()
+		}
+		return errors.Join(programs.Close(), admin.Close())
+	}
+	if programs, err = o.secured(programs); err != nil {
+		return nil, errors.Join(err, closeListeners())
+	}
+	r := &running{logger: logger, failed: make(chan error, 2)}
+	if err := r.build(o); err != nil { //nolint:contextcheck // what is made outlives the start
+		return nil, errors.Join(err, closeListeners())
+	}
+	for _, warning := range append(o.file.Warnings, o.file.Stale(time.Now())...) {
+		logger.Warn(warning)
+	}
+	r.listen("--listen", r.programs, programs)
+	where := []any{"listen", programs.Addr()}
+	if admin != nil {
+		r.admin = r.newAdmin(logger)
+		r.listen("--admin", r.admin, admin)
+		where = append(where, "admin", admin.Addr())
+	}
+	logger.Info("serving", append(where, "nodes", strings.Join(o.file.Endpoints, ","))...)
+	return r, nil
+}
+
+// secured adds TLS to a listener, where there is a certificate.
+func (o *Options) secured(l net.Listener) (net.Listener, error) {
+	if o.file.Certificate == "" {
+		return l, nil
+	}
+	certificate, err := tls.LoadX509KeyPair(o.file.Certificate, o.file.CertificateKey)
+	if err != nil {
+		return l, exit.Usagef("tls: %w", err)
+	}
+	return tls.NewListener(l, &tls.Config{
+		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+	}), nil
+}
+
+// build makes what answers. What was made is closed again where something fails.
+func (r *running) build(o *Options) (err error) {
+	logger := slog.New(&handler{logger: r.logger})
+	if r.authority, r.gateway, err = o.assemble(logger); err != nil {
+		return err
+	}
+	r.programs = &http.Server{
+		Handler:           guarded(r.gateway, r.logger),
+		ReadHeaderTimeout: headersWithin,
+		IdleTimeout:       idleMax,
+		MaxHeaderBytes:    headersMax,
+		ConnState:         capped.States(connectionsMax),
+		ErrorLog:          r.logger.Named("http").StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+	}
+	return nil
+}
+
+// guarded bounds the time that a body takes, and logs a panic as what it is: what net/http complains of is mostly about
+// connections. http.ErrAbortHandler is the end of an answer that can't be finished.
+func guarded(next http.Handler, logger hclog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			cause := recover()
+			if cause == nil {
+				return
+			}
+			if err, is := cause.(error); !is || !errors.Is(err, http.ErrAbortHandler) {
+				logger.Error("a request ended in a panic", "cause", cause, "stack", string(debug.Stack()))
+			}
+			panic(http.ErrAbortHandler)
+		}()
+		hurry(w, r, pauseMax, bodyWithin)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// assemble makes the gateway and what it asks. Nobody is asked yet.
+func (o *Options) assemble(logger *slog.Logger) (*client.Client, *gateway.Gateway, error) {
+	book, err := who.New(o.file.Who)
+	if err != nil {
+		return nil, nil, &exit.Error{Code: exit.Usage, Err: err}
+	}
+	authority, err := client.New(client.Config{
+		Endpoints: o.file.Endpoints, Client: o.file.Client, Logger: logger,
+	})
+	if err != nil {
+		return nil, nil, &exit.Error{Code: exit.Usage, Err: err}
+	}
+	config := o.file.Gateway
+	config.Authority, config.Who, config.Logger = authority, book, logger
+	g, err := gateway.New(config)
+	if err != nil {
+		return nil, nil, &exit.Error{Code: exit.Usage, Err: errors.Join(err, authority.Close())}
+	}
+	return authority, g, nil
+}
+
+// listen runs a server until it is closed, which is no failure.
+func (r *running) listen(flag string, s *http.Server, l net.Listener) {
+	r.listening.Go(func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			r.failed <- fmt.Errorf("%s: %w", flag, err)
+		}
+	})
+}
+
+// stop stops, in this order: readiness and the port, so that nobody new comes; answers, which
+// end by themselves or after drain; the gateway, which settles what they used; what it asks;
+// health and metrics, which can be asked for until then.
+func (r *running) stop(drain time.Duration) error {
+	r.draining.Store(true)
+	ctx, cancel := context.WithTimeout(context.Background(), drain)
+	defer cancel()
+	if err := r.programs.Shutdown(ctx); err != nil {
+		r.logger.Warn("answers were cut off", "drain", drain)
+		_ = r.programs.Close()
+	}
+	err := errors.Join(r.gateway.Close(), r.authority.Close())
+	if r.admin != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), adminDrain)
+		defer cancel()
+		if r.admin.Shutdown(ctx) != nil {
+			_ = r.admin.Close()
+		}
+	}
+	r.listening.Wait()
+	return err
+}

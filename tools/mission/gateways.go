@@ -1,0 +1,106 @@
+package main
+
+// atGateways are the mechanisms of rows that gateways settle, in the order of the rows.
+var atGateways = []mechanism{
+	{
+		row: "S1-14", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "rule = NoCredential\n", without: "rule, speaker = NoCredential, &l.stranger\n",
+	},
+	{
+		row: "S1-23", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestStorm/S1-23",
+		text: "return receipt{}, &refusedError{refusal: refuse.Denied(decision)}", without: "return receipt{}, nil",
+	},
+	{
+		row: "S1-24", file: "client/gateway/refuse/hint.go", tests: "client/gateway/refuse",
+		text: "wait = BudgetWait", without: "wait = unknownWait",
+	},
+	{
+		row: "S1-25", file: "client/gateway/refuse/http.go", tests: "client/gateway/refuse",
+		text: "case row.hint == minute:", without: "case row.hint == minute || r.Reason == Rate:",
+	},
+	{
+		row: "S1-26", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "case who == nil || !speaker.speaksFor(who):", without: "case who == nil:",
+	},
+	{
+		row: "S1-27", file: "client/gateway/attempt/marker.go", tests: "client/gateway/attempt",
+		text: "value-uint64(m.First) > RetriesMax", without: "value-uint64(m.First) > 1<<31",
+	},
+	{
+		row: "S1-30", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
+		pattern: "TestRetryBudgets/S1-30",
+		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
+	},
+	{
+		row: "S1-44", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "if mode == Enforce {", without: "if mode == Enforce && rule != NoCredential && rule != NoName {",
+	},
+	{
+		row: "S1-46", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
+		text: "l.finds(NoMarker, who.unmarked, markerHeader)", without: "l.finds(NoMarker, Warn, markerHeader)",
+	},
+	{
+		row: "S2-10", file: "client/gateway/circuit/board.go", tests: "client/gateway/circuit",
+		text: "wait += min(", without: "wait += 0 * min(",
+	},
+	{
+		row: "S2-11", file: "client/gateway/coalesce/group.go", tests: "client/gateway/coalesce",
+		text: "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
+	},
+	{
+		row: "S2-13", file: "client/gateway/canon/value.go", tests: "client/gateway/canon",
+		text: "slices.SortStableFunc(list, byName)", without: "_ = list",
+	},
+	{
+		row: "S2-14", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
+		text: "t.call.throttled >= most", without: "t.call.throttled > most",
+	},
+	{
+		row: "S2-15", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestWaits/S2-15",
+		text: "if v.Action != circuit.Defer {", without: "if v.Action != circuit.Forward {",
+	},
+	{
+		row: "S2-16", file: "client/gateway/circuit/call.go", tests: "client/gateway/circuit",
+		text: "{Tenant: tenant, Deployment: deployment}, {", without: "{Deployment: deployment}, {",
+	},
+	{
+		row: "S2-17", file: "client/gateway/circuit/circuit.go", tests: "client/gateway/circuit",
+		text: "return c.until - now, false", without: "return soon, false",
+	},
+	{
+		row: "S2-19", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestRetries/S2-19",
+		text: "case now.tries == g.config.Tries ||", without: "case now.tries == 9*g.config.Tries ||",
+	},
+	{
+		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
+		text: "failed := o == failure(t.call.keys[i])", without: "failed := o != Succeeded",
+	},
+	{
+		row: "S2-22", file: "client/gateway/forward.go", tests: "client/gateway", pattern: "TestStreams/S2-22",
+		text: "http.NewRequestWithContext(ctx,", without: "http.NewRequestWithContext(context.WithoutCancel(ctx),",
+	},
+	{
+		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
+		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
+	},
+	{
+		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
+		text: "time.Until(c.until) < next.after ||", without: "",
+	},
+	{
+		row: "S3-23", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
+		text: "return w.For + time", without: "return w.For + 0*time",
+	},
+	{
+		row: "S3-28", file: "client/gateway/serve.go", tests: "client/gateway", pattern: "TestRetries/S3-28",
+		text: `advice != "" {`, without: `advice == "never" {`,
+	},
+	{
+		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
+		text: "longest = min(2*longest, pauseMax)", without: "longest = min(longest, pauseMax)",
+	},
+	{
+		row: "S3-46", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestRetries/S3-46",
+		text: "Attempt: c.attempt.Ceiling,", without: "Attempt: c.attempt.Attempt,",
+	},
+}
