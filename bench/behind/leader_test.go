@@ -62,8 +62,11 @@ func TestALeaderDiesBesideTheGateway(t *testing.T) {
 		if err := nodes.Healthy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if _, _, err := nodes.SameState(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		all.check(t, killed)
-		if !until(t.Context(), func() bool { return p.Stats().Charges.Leases == 0 }) || p.Stats().Held != 0 {
+		if !until(t.Context(), func() bool { s := p.Stats(); return s.Charges.Leases == 0 && s.Held == 0 }) {
 			t.Errorf("calls that have ended hold something: %+v", p.Stats())
 		}
 	})

@@ -3,7 +3,9 @@ package behind_test
 import (
 	"bufio"
 	"context"
+	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,8 +19,8 @@ const leftWithin = 500 * time.Millisecond
 // TestWhoLeavesEndsTheCall: over sockets, in the middle of a stream.
 func TestWhoLeavesEndsTheCall(t *testing.T) {
 	t.Run("S2-22_S3-09_ended_and_settled_in_part", func(t *testing.T) {
-		const allowed, burst, reads = 1000, 1000, 30
-		clock := upstream.Speed(1)
+		const allowed, reads = 1000, 30
+		clock, before := upstream.Speed(1), left(t, "metered")
 		p := stand(t, setting{
 			deployment: "metered", authority: ask(t),
 			provider: upstream.Config{
@@ -39,7 +41,7 @@ func TestWhoLeavesEndsTheCall(t *testing.T) {
 				read++
 			}
 		}
-		left := clock.Now()
+		gone := clock.Now()
 		leave()
 		if read != reads {
 			t.Fatalf("%d events came of %d", read, reads)
@@ -48,24 +50,71 @@ func TestWhoLeavesEndsTheCall(t *testing.T) {
 			t.Fatal("the provider goes on")
 		}
 		call := p.upstream.Ledger().Calls[0]
-		t.Logf("the provider ended %s after the client, %d tokens were written", call.Ended-left, call.Billed.Output)
-		if call.Outcome != upstream.Left || call.Ended-left > leftWithin {
-			t.Errorf("%s, %s after the client left", call.Outcome, call.Ended-left)
+		t.Logf("the provider ended %s after the client, %d tokens were written", call.Ended-gone, call.Billed.Output)
+		if call.Outcome != upstream.Left || call.Ended-gone > leftWithin {
+			t.Errorf("%s, %s after the client left", call.Outcome, call.Ended-gone)
 		}
 		if !until(t.Context(), func() bool { return inspect(t, "metered", "").GetOpenLeases() == 0 }) {
 			t.Error("the call holds a lease")
 		}
-		spent := int64(-1)
-		for _, b := range inspect(t, "metered", "").GetBuckets() {
-			spent = burst - b.GetLevel() + b.GetDebt()
-		}
+		spent := before - left(t, "metered")
 		// It is counted from the text, as far as that came.
 		if wrote := call.Billed.Output; spent < reads/2 || spent > 2*wrote+reads {
-			t.Errorf("%d tokens are charged, %d were read and %d written", spent, read, wrote)
+			t.Errorf("%d tokens are charged, %d were read and %d written: %+v", spent, read, wrote, p.Stats())
 		}
-		if s := p.Stats(); s.Gone != 1 || s.Held != 0 {
-			t.Errorf("%+v", s)
+		p.isLeft(t)
+	})
+}
+
+// left is what a limit of one dimension and key has.
+func left(t *testing.T, limit string) (tokens int64) {
+	t.Helper()
+	for _, b := range inspect(t, limit, "").GetBuckets() {
+		tokens += b.GetLevel() - b.GetDebt()
+	}
+	return tokens
+}
+
+// isLeft wants one client to have left, and nothing to be held for it.
+func (p *place) isLeft(t *testing.T) {
+	t.Helper()
+	if !until(t.Context(), func() bool { s := p.Stats(); return s.Gone == 1 && s.Held == 0 }) {
+		t.Errorf("%d have left, %d bytes are held", p.Stats().Gone, p.Stats().Held)
+	}
+}
+
+// TestWhoLedLeaves: the work of somebody who has left goes on for whoever waits for the same.
+func TestWhoLedLeaves(t *testing.T) {
+	t.Run("S2-11_its_follower_gets_the_answer", func(t *testing.T) {
+		p := stand(t, setting{
+			deployment: "deaf-led", provider: upstream.Config{API: upstream.OpenAI}, authority: ask(t),
+			faults: []upstream.Fault{refuse(upstream.InputTokens, 2*time.Second, 1)},
+		})
+		same := newProgram(t, p, upstream.OpenAI, "same")
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		var joined sync.WaitGroup
+		joined.Go(func() {
+			if got, err := same.call(ctx, prompt("both", "")); err == nil {
+				t.Errorf("who left was told %d %s", got.status, got.body)
+			}
+		})
+		// It was refused, and waits to be sent again.
+		if !until(t.Context(), func() bool { return p.Stats().Retried == 1 }) {
+			t.Fatalf("nothing is tried again: %+v", p.Stats())
 		}
+		var got reply
+		var err error
+		joined.Go(func() { got, err = same.call(t.Context(), prompt("both", "")) })
+		if !until(t.Context(), func() bool { return p.Stats().Shared.Coalesced == 1 }) {
+			t.Errorf("nobody follows: %+v", p.Stats().Shared)
+		}
+		leave()
+		joined.Wait()
+		if err != nil || got.status != http.StatusOK || p.reached() != 2 {
+			t.Errorf("%d %s, %v; %d calls reached the provider", got.status, got.body, err, p.reached())
+		}
+		p.isLeft(t)
 	})
 }
 

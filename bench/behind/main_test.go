@@ -36,7 +36,11 @@ limits:
 - {name: narrow, match: {deployment: "narrow-*"}, per: [deployment], rate: {requests: 1/min}, burst: {requests: 1}}
 - {name: spread, match: {deployment: spread}, rate: {requests: 50/s}, burst: {requests: 25}}
 # What is used of it is gone for good.
-- {name: metered, match: {deployment: metered}, exact: true, rate: {output_tokens: 0/h}, burst: {output_tokens: 1000}}
+- name: metered
+  match: {deployment: metered}
+  exact: true
+  rate: {output_tokens: 0/h}
+  burst: {output_tokens: 100_000}
 retry_budgets: [{name: everybody, match: {client: "*"}}]
 `
 
@@ -109,7 +113,11 @@ func start(dir string, log *os.File) (err error) {
 		return err
 	}
 	defer conn.Close()
-	_, err = quorleasev1.NewLimitsClient(conn).Apply(ctx, request)
+	if _, err := quorleasev1.NewLimitsClient(conn).Apply(ctx, request); err != nil {
+		return err
+	}
+	// A node that has not heard of a limit finds none that fits.
+	_, _, err = nodes.SameState(ctx)
 	return err
 }
 
