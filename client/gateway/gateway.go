@@ -56,6 +56,8 @@ type Gateway struct {
 	held   atomic.Int64
 	counts counts
 	said   seldom
+	// unmatched are requests that no limit fits.
+	unmatched unmatched
 
 	// life ends with Close, and serving are the requests that are being answered.
 	life    context.Context //nolint:containedctx // the life of what is forwarded, not of a call

@@ -69,6 +69,39 @@ func TestForwards(t *testing.T) {
 	})
 }
 
+// TestUnlimited: what no limit fits passes, once it was said twice, and is counted.
+func TestUnlimited(t *testing.T) {
+	t.Run("S2-09_a_node_that_has_not_heard_of_them_yet", func(t *testing.T) {
+		limited(t, "", nil, func(t *testing.T, w *world) {
+			var joined sync.WaitGroup
+			defer joined.Wait()
+			joined.Go(func() {
+				pass(50 * time.Millisecond)
+				if err := w.LimitsFile(limits); err != nil {
+					t.Error(err)
+				}
+			})
+			if got := w.ask(t.Context(), prompt("hi")); got.Code != http.StatusOK || w.Stats().Unlimited != 0 {
+				t.Errorf("%d, %d were not charged", got.Code, w.Stats().Unlimited)
+			}
+		})
+	})
+	t.Run("there_is_none", func(t *testing.T) {
+		limited(t, "", nil, func(t *testing.T, w *world) {
+			began := time.Now()
+			for i := range 5 {
+				if got := w.ask(t.Context(), prompt(fmt.Sprint(i))); got.Code != http.StatusOK {
+					t.Errorf("%d %s", got.Code, got.Body)
+				}
+			}
+			if took := time.Since(began); w.Stats().Unlimited != 5 || took > 200*time.Millisecond ||
+				!strings.Contains(w.log.String(), "no limit fits") {
+				t.Errorf("%d in %s: %s", w.Stats().Unlimited, took, w.log.String())
+			}
+		})
+	})
+}
+
 // TestIdentity: who does not say who asks is neither forwarded nor metered.
 func TestIdentity(t *testing.T) {
 	t.Run("S1-44_without_a_name", func(t *testing.T) {

@@ -145,8 +145,16 @@ func (c *call) charge(ctx context.Context, now *course) (receipt, error) {
 func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	g := c.gateway
 	held, decision, err := g.desk.Take(ctx, *work)
+	if isUnmatched(err) && !g.unmatched.has(time.Now(), c.kind()) {
+		// A node that has just come may not have heard of the limits yet.
+		if !pause(ctx, unmatchedPause) {
+			return receipt{}, context.Cause(ctx)
+		}
+		held, decision, err = g.desk.Take(ctx, *work)
+	}
 	switch {
-	case session.Reason(err) == "LIMIT_NOT_FOUND":
+	case isUnmatched(err):
+		g.unmatched.add(time.Now(), c.kind())
 		return receipt{}, c.unlimited(work)
 	case err != nil:
 		return receipt{}, err
@@ -156,6 +164,14 @@ func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	default:
 		return receipt{held}, nil
 	}
+}
+
+// isUnmatched says whether no limit fits what was asked for.
+func isUnmatched(err error) bool { return session.Reason(err) == "LIMIT_NOT_FOUND" }
+
+// kind is what requests have in common that the same limits fit, for most limits.
+func (c *call) kind() string {
+	return c.deployment.Name + "\x00" + c.route.model + "\x00" + c.who.Tenant + "\x00" + c.who.Class
 }
 
 // unlimited lets through what no limit fits, and says so now and then.

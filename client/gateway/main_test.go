@@ -125,6 +125,12 @@ func busy(wait string) func(*http.Request) *http.Response {
 // bubble runs f in virtual time, with a gateway in front of one deployment of OpenAI's.
 func bubble(t *testing.T, change func(*gateway.Config), f func(t *testing.T, w *world)) {
 	t.Helper()
+	limited(t, limits, change, f)
+}
+
+// limited is bubble with other limits, or none.
+func limited(t *testing.T, text string, change func(*gateway.Config), f func(t *testing.T, w *world)) {
+	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		cluster, err := clienttest.New(3)
@@ -132,8 +138,10 @@ func bubble(t *testing.T, change func(*gateway.Config), f func(t *testing.T, w *
 			t.Fatal(err)
 		}
 		defer cluster.Close()
-		if err := cluster.LimitsFile(limits); err != nil {
-			t.Fatal(err)
+		if text != "" {
+			if err := cluster.LimitsFile(text); err != nil {
+				t.Fatal(err)
+			}
 		}
 		c, err := client.New(client.Config{
 			Endpoints: cluster.Endpoints(), Client: "gateway", Dial: cluster.Dial,
