@@ -42,6 +42,8 @@ type proposer struct {
 	begun nudger
 	// proposals are what raft has, in order. There is room for what is being applied.
 	proposals chan *proposal
+	// ended is closed when run has returned.
+	ended chan struct{}
 
 	// last is the last entry.
 	last *proposal
@@ -61,7 +63,7 @@ type proposal struct {
 func newProposer(n *Node) *proposer {
 	return &proposer{
 		node: n, line: lineup.New(n.door, 2*n.config.MaxPending), wake: newNudger(), begun: newNudger(),
-		proposals: make(chan *proposal, 1),
+		proposals: make(chan *proposal, 1), ended: make(chan struct{}),
 	}
 }
 
@@ -95,6 +97,7 @@ func (p *proposer) enqueue(items ...*door.Item) bool {
 func (p *proposer) run(stop <-chan struct{}) {
 	timer := time.NewTimer(tickEvery)
 	defer timer.Stop()
+	defer close(p.ended)
 	var answering sync.WaitGroup
 	answering.Go(p.answer)
 	defer answering.Wait()

@@ -138,6 +138,8 @@ func (n *Node) stopRaft() {
 	close(n.halt)
 	var stopped raft.Future
 	if n.raft != nil {
+		// A proposal that raft has not looked at yet when it is told to stop is never answered.
+		await(n.proposer.ended, stragglers)
 		stopped = n.raft.Shutdown()
 	}
 	if n.transport != nil {
@@ -167,12 +169,20 @@ func (n *Node) stopRaft() {
 		defer close(joined)
 		n.loops.Wait()
 	}()
-	timer := time.NewTimer(stragglers)
+	if !await(joined, stragglers) {
+		n.logger.Warn("raft left a proposal without an answer")
+	}
+}
+
+// await waits until something is closed, for as long as that; false where it was not.
+func await(closed <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
-	case <-joined:
+	case <-closed:
+		return true
 	case <-timer.C:
-		n.logger.Warn("raft left a proposal without an answer")
+		return false
 	}
 }
 
