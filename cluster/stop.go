@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+
+	"github.com/quorlease/quorlease/cluster/progress"
 )
 
 // closeMax bounds Close: after that the process should exit whatever hangs
@@ -139,7 +141,7 @@ func (n *Node) stopRaft() {
 	var stopped raft.Future
 	if n.raft != nil {
 		// A proposal that raft has not looked at yet when it is told to stop is never answered.
-		await(n.proposer.ended, stragglers)
+		progress.Await(n.proposer.ended, stragglers)
 		stopped = n.raft.Shutdown()
 	}
 	if n.transport != nil {
@@ -169,20 +171,8 @@ func (n *Node) stopRaft() {
 		defer close(joined)
 		n.loops.Wait()
 	}()
-	if !await(joined, stragglers) {
+	if !progress.Await(joined, stragglers) {
 		n.logger.Warn("raft left a proposal without an answer")
-	}
-}
-
-// await waits until something is closed, for as long as that; false where it was not.
-func await(closed <-chan struct{}, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-closed:
-		return true
-	case <-timer.C:
-		return false
 	}
 }
 

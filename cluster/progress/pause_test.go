@@ -24,3 +24,17 @@ func TestPause(t *testing.T) {
 		}
 	})
 }
+
+func TestAwait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		done, began := make(chan struct{}), time.Now()
+		if Await(done, time.Second) || time.Since(began) != time.Second {
+			t.Errorf("nothing came, and that was known after %v", time.Since(began))
+		}
+		close(done)
+		if !Await(done, time.Second) || time.Since(began) != time.Second {
+			t.Error("what is there is waited for")
+		}
+	})
+}
