@@ -19,39 +19,53 @@ const (
 	believed = 1 << 20
 )
 
-// body is what a request has asked, as it is held.
+// body is what a request has asked, as it is held. It is used by one goroutine at a time; a
+// copy is another user of the same room.
 type body struct {
 	bytes   []byte
 	request estimate.Request
 	sums    canon.Sums
 	room    *room
+	// left: it is not needed any more.
+	left bool
 }
 
-// room is what a body takes of what all of them may: as long as its client waits or
-// somebody works on it, who may do so for others when its client has gone. Safe for
+// enter makes a copy a user of the room.
+func (b *body) enter() {
+	b.left = false
+	b.room.enter()
+}
+
+// leave lets go of it: nothing is tried again once an answer has begun, and that may go on for
+// an hour. Only the first call counts, and none where nothing is held.
+func (b *body) leave() {
+	if b.left || b.room == nil {
+		return
+	}
+	b.left, b.bytes = true, nil
+	b.room.leave()
+}
+
+// room is what a body takes of what all of them may: as long as its client waits for an answer
+// to begin or somebody works on it, who may do so for others when its client has gone. Safe for
 // concurrent use.
 type room struct {
-	gateway *Gateway
-	mu      sync.Mutex
-	bytes   int64
-	users   int
+	rooms  *rooms
+	client string
+	mu     sync.Mutex
+	bytes  int64
+	users  int
 }
-
-// errNoRoom: too many bodies are held.
-var errNoRoom = errors.New("no room for the body")
 
 // grow takes more, by its only user.
 func (r *room) grow(to int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	more := to - r.bytes
-	if more <= 0 {
+	if to <= r.bytes {
 		return nil
 	}
-	if r.gateway.held.Add(more) > r.gateway.config.BodiesMax {
-		r.gateway.held.Add(-more)
-		r.gateway.counts.unread.Add(1)
-		return errNoRoom
+	if err := r.rooms.take(r.client, to-r.bytes); err != nil {
+		return err
 	}
 	r.bytes = to
 	return nil
@@ -62,7 +76,7 @@ func (r *room) enter() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.users++; r.users == 1 {
-		r.gateway.held.Add(r.bytes)
+		r.rooms.give(r.client, -r.bytes)
 	}
 }
 
@@ -71,14 +85,86 @@ func (r *room) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.users--; r.users == 0 {
-		r.gateway.held.Add(-r.bytes)
+		r.rooms.give(r.client, r.bytes)
 	}
 }
 
-// read holds a body, and what is to be known of it. Its room has one user, also with an
-// error.
-func (g *Gateway) read(r *http.Request) (b body, err error) {
-	b.room = &room{gateway: g, users: 1}
+// Why there is no room for a body.
+var (
+	errNoRoom  = errors.New("no room for the body")
+	errNoShare = errors.New("no room for the client's body")
+)
+
+// rooms are what all bodies take, and those of each client, so that none of them fills it for
+// all others. It is safe for concurrent use.
+type rooms struct {
+	// most is what all of them may take, and share what those of one client may.
+	most, share int64
+
+	mu       sync.Mutex
+	all      int64            // guarded by mu
+	byClient map[string]int64 // guarded by mu
+}
+
+func newRooms(most, share int64) *rooms {
+	return &rooms{most: most, share: share, byClient: make(map[string]int64)}
+}
+
+// take takes so many bytes for a client.
+func (r *rooms) take(client string, n int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.all+n > r.most:
+		return errNoRoom
+	case r.byClient[client]+n > r.share:
+		return errNoShare
+	}
+	r.addLocked(client, n)
+	return nil
+}
+
+// give gives so many back.
+func (r *rooms) give(client string, n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addLocked(client, -n)
+}
+
+func (r *rooms) addLocked(client string, n int64) {
+	r.all += n
+	if r.byClient[client] += n; r.byClient[client] == 0 {
+		delete(r.byClient, client)
+	}
+}
+
+// held is what all bodies take.
+func (r *rooms) held() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all
+}
+
+// spoken is a body as it is sent. What was sent is not held by it.
+type spoken struct{ rest []byte }
+
+// Read gives what comes next.
+func (s *spoken) Read(p []byte) (int, error) {
+	n := copy(p, s.rest)
+	if s.rest = s.rest[n:]; len(s.rest) == 0 {
+		s.rest = nil
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Close does nothing: who reads may still do so.
+func (*spoken) Close() error { return nil }
+
+// read holds a client's body, and what is to be known of it. Its room has one user, also with
+// an error.
+func (g *Gateway) read(r *http.Request, client string) (b body, err error) {
+	b.room = &room{rooms: g.rooms, client: client, users: 1}
 	if r.ContentLength > g.config.BodyMax {
 		return b, estimate.ErrTooLarge
 	}
@@ -94,6 +180,7 @@ func (g *Gateway) read(r *http.Request) (b body, err error) {
 		n, failed := r.Body.Read(piece)
 		held.Write(piece[:n])
 		if err = b.room.grow(int64(held.Cap())); err != nil {
+			g.counts.unread.Add(1)
 			return b, err
 		}
 		if _, err = estimated.Write(piece[:n]); err != nil {
@@ -133,6 +220,8 @@ func unreadable(err error) refuse.Refusal {
 	switch {
 	case errors.Is(err, errNoRoom):
 		return refuse.Refusal{Reason: refuse.Capacity, Detail: "the gateway holds as many requests as it can"}
+	case errors.Is(err, errNoShare):
+		return refuse.Refusal{Reason: refuse.Concurrency, Scope: "client", Detail: "the gateway holds as many of this client's requests as it may have"}
 	case errors.Is(err, estimate.ErrTooLarge):
 		return refuse.Refusal{Reason: refuse.TooLarge, Detail: err.Error()}
 	case errors.Is(err, estimate.ErrBody):

@@ -44,11 +44,15 @@ type Config struct {
 	// Default: 500, a try costs 5, a success gives back 1, and one try a second is free.
 	RetryTokens retry.TokenRule
 	// BodyMax is the largest body that is taken, in bytes, 1 KiB to 1 GiB. Default 32 MiB.
-	// It is held until the request was answered.
+	// It is held until an answer begins.
 	BodyMax int64
 	// BodiesMax is how much all of these may hold together, at least BodyMax. Default 256 MiB.
 	// Beyond it requests are refused, with 503.
 	BodiesMax int64
+	// BodiesClientMax is how much those of one client may hold together, BodyMax to BodiesMax.
+	// Default: a quarter of BodiesMax, or BodyMax where that is more. Beyond it requests of that
+	// client are refused, with 429.
+	BodiesClientMax int64
 
 	// Attempts, Hashes, Circuits, Shared, Estimates, Charges and Told configure the parts.
 	// Their zero values are ready; what joins them is set here.
@@ -128,8 +132,10 @@ const (
 	bodyDefault    = 32 << 20
 	bodyMax        = 1 << 30
 	bodiesDefault  = 256 << 20
-	waitDefault    = 30 * time.Second
-	waitMax        = time.Hour
+	// bodiesShare is which part of it one client may have.
+	bodiesShare = 4
+	waitDefault = 30 * time.Second
+	waitMax     = time.Hour
 )
 
 // check fills in the defaults and names everything that is wrong.
@@ -174,6 +180,12 @@ func (c *Config) checkBounds(bad func(string, string, ...any)) {
 	}
 	if c.BodiesMax < c.BodyMax {
 		bad("bodies_max", "%d is less than body_max, %d", c.BodiesMax, c.BodyMax)
+	}
+	if c.BodiesClientMax == 0 {
+		c.BodiesClientMax = max(c.BodiesMax/bodiesShare, c.BodyMax)
+	}
+	if c.BodiesClientMax < c.BodyMax || c.BodiesClientMax > max(c.BodiesMax, c.BodyMax) {
+		bad("bodies_client_max", "%d is out of range body_max, %d, to bodies_max, %d", c.BodiesClientMax, c.BodyMax, c.BodiesMax)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/spent"
 	"github.com/quorlease/quorlease/client/gateway/stream"
-	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/report"
 )
 
@@ -68,6 +68,12 @@ func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error
 	}
 }
 
+// begin begins an answer. Nothing is tried again from here on.
+func (c *call) begin(out sink, h head) {
+	c.body.leave()
+	out.Begin(h)
+}
+
 // unusable is the refusal where there is trouble with the provider.
 func (c *call) unusable(detail string) refuse.Refusal {
 	return refuse.Refusal{Reason: refuse.Capacity, Scope: "deployment", Detail: detail}
@@ -75,6 +81,9 @@ func (c *call) unusable(detail string) refuse.Refusal {
 
 // isEvents says whether an answer is a stream of events.
 func isEvents(h http.Header) bool {
+	if h.Get("Content-Type") == "application/json" {
+		return false
+	}
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && kind == "text/event-stream"
 }
@@ -130,11 +139,8 @@ func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, provider.BodyMax))
 	late.Stop()
 	verdict := s.classify(answer, text, "")
-	if next, no := s.no(&verdict); no {
-		return next, nil
-	}
-	if refusal, is := refuse.Upstream(&verdict); is {
-		return nil, &refusedError{refusal: refusal}
+	if next, err := s.no(&verdict); next != nil || err != nil {
+		return next, err
 	}
 	s.refused()
 	c := s.call
@@ -143,29 +149,30 @@ func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
 		c.gateway.config.Logger.Error("the provider does not take the key of a deployment", "deployment", c.deployment.Name)
 		return nil, &refusedError{refusal: c.unusable("the gateway's access to the provider is not in order")}
 	}
-	out.Begin(head{answer.StatusCode, passable(answer)})
+	c.begin(out, head{answer.StatusCode, passable(answer)})
 	if _, failed := out.Write(text); failed != nil {
 		return nil, failed
 	}
 	if err == nil {
 		body := newLively(answer.Body, silence)
 		defer body.stop()
-		_, err = io.CopyBuffer(onlyWriter{out}, body, make([]byte, copyStep))
+		_, err = copyTo(out, body)
 	}
 	return nil, err
 }
 
-// no takes in that a provider has refused. It is false where that is not worth another try.
-func (s *sending) no(v *provider.Verdict) (*again, bool) {
+// no takes in that a provider has refused: it returns another try, a refusedError where that is
+// not worth it, or neither where it was no refusal.
+func (s *sending) no(v *provider.Verdict) (*again, error) {
 	refusal, is := refuse.Upstream(v)
 	if !is {
-		return nil, false
+		return nil, nil //nolint:nilnil // there is nothing to be done about it
 	}
 	s.refused()
 	if !v.MayRetry() {
-		return nil, false
+		return nil, &refusedError{refusal: refusal}
 	}
-	return &again{after: v.Wait.Pause(s.try, s.call.gateway.config.Draw), refusal: refusal}, true
+	return &again{after: v.Wait.Pause(s.try, s.call.gateway.config.Draw), refusal: refusal}, nil
 }
 
 // classify says what an answer means, and tells everybody who has to know.
@@ -214,31 +221,36 @@ func outcomeOf(v *provider.Verdict) circuit.Outcome {
 // that only this client has is nobody else's business.
 func (c *call) tell(v *provider.Verdict) {
 	if v.Class != provider.HardQuota || !c.isForeign() {
-		c.gateway.teller.Tell(c.about(), v)
+		c.gateway.teller.Tell(c.about, v)
 	}
-}
-
-// about is what the authority is told an answer is about.
-func (c *call) about() told.About {
-	return told.About{Attributes: c.attributes(), Tenant: c.who.Tenant, Deployment: c.deployment.Name}
 }
 
 // whole passes on an answer that is no stream of events.
 func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) error {
 	s.classify(answer, nil, "")
-	out.Begin(head{answer.StatusCode, passable(answer)})
+	s.call.begin(out, head{answer.StatusCode, passable(answer)})
 	body := newLively(answer.Body, silence)
 	defer body.stop()
-	to := io.Writer(onlyWriter{out})
+	to := io.Writer(out)
 	if answer.ContentLength < 0 {
 		// It comes in pieces that somebody may wait for.
 		to = flushing{out}
 	}
-	_, err := io.CopyBuffer(to, io.TeeReader(body, s.meter), make([]byte, copyStep))
+	_, err := copyTo(to, io.TeeReader(body, s.meter))
 	if err == nil {
 		err = out.Flush()
 	}
 	return s.finish(ctx, err)
+}
+
+// copies are buffers for copyTo.
+var copies = sync.Pool{New: func() any { return new([copyStep]byte) }}
+
+// copyTo copies what is left of an answer.
+func copyTo(to io.Writer, from io.Reader) (int64, error) {
+	room := copies.Get().(*[copyStep]byte)
+	defer copies.Put(room)
+	return io.CopyBuffer(onlyWriter{to}, from, room[:])
 }
 
 // onlyWriter hides what else a writer can do, so that the buffer is used.
@@ -267,11 +279,8 @@ func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (
 		return nil, s.unanswered(ctx, err)
 	}
 	verdict := s.classify(answer, first.Data, first.Event)
-	if next, no := s.no(&verdict); no {
-		return next, nil
-	}
-	if refusal, is := refuse.Upstream(&verdict); is {
-		return nil, &refusedError{refusal: refusal}
+	if next, err := s.no(&verdict); next != nil || err != nil {
+		return next, err
 	}
 	if verdict.Class == provider.Other {
 		// It is an error all the same, of which nothing is billed.
@@ -280,7 +289,7 @@ func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (
 	header := passable(answer)
 	// Events may be left out of it.
 	header.Del("Content-Length")
-	out.Begin(head{answer.StatusCode, header})
+	s.call.begin(out, head{answer.StatusCode, header})
 	relay := stream.Relay{To: out, Flush: out.Flush, HideUsage: s.hidden, Seen: func(f stream.Frame) {
 		s.meter.Frame(f)
 		if f.Event == "error" || bytes.Contains(f.Data, []byte(`"error"`)) {
@@ -343,12 +352,14 @@ func (s *sending) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { s.sent.Store(true) }})
-	request, err := http.NewRequestWithContext(ctx, c.request.Method, c.target().String(), bytes.NewReader(text))
+	request, err := http.NewRequestWithContext(ctx, c.request.Method, c.target().String(), http.NoBody)
 	if err != nil {
 		return nil, err
 	}
-	// What is sent again is sent by the gateway, which counts and pays for it.
-	request.GetBody = nil
+	if len(text) > 0 {
+		// Without GetBody: what is sent again is sent by the gateway, which counts and pays for it.
+		request.Body, request.ContentLength = &spoken{text}, int64(len(text))
+	}
 	c.headers(request)
 	return request, nil
 }

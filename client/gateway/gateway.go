@@ -52,10 +52,9 @@ type Gateway struct {
 	own      *http.Transport
 	classes  map[string]*Class
 	balances map[*Deployment]*balance
-	// held are the bytes of all bodies.
-	held   atomic.Int64
-	counts counts
-	said   seldom
+	rooms    *rooms
+	counts   counts
+	said     seldom
 	// unmatched are requests that no limit fits.
 	unmatched unmatched
 
@@ -132,7 +131,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		config: c, began: time.Now(), upstream: c.Transport,
-		classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
+		rooms: newRooms(c.BodiesMax, c.BodiesClientMax), classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.config.Deployments = slices.Clone(c.Deployments)
@@ -239,7 +238,7 @@ func (g *Gateway) Stats() Stats {
 		Requests: n.requests.Load(), Repeated: n.repeated.Load(),
 		Forwarded: n.forwarded.Load(), Retried: n.retried.Load(), Exhausted: n.exhausted.Load(),
 		Unlimited: n.unlimited.Load(),
-		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.held.Load(),
+		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.rooms.held(),
 		Attempts: g.attempts.Stats(), Circuits: g.board.Stats(), Shared: g.group.Stats(),
 		Charges: g.desk.Stats(), Told: g.teller.Stats(), Estimates: g.estimates.Errors(),
 	}
@@ -273,18 +272,6 @@ func newTransport() *http.Transport {
 		DisableCompression:    true,
 		// A connection that is dead without a word would swallow what is sent on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
-	}
-}
-
-// pause waits d, or until ctx ends; false then.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

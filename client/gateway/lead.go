@@ -6,10 +6,12 @@ import (
 	"maps"
 	"time"
 
+	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/session"
 )
 
@@ -67,16 +69,17 @@ func (c *call) lead(ctx context.Context, out sink) error {
 		case err != nil || next == nil:
 			return err
 		case next.deferred:
-			if time.Until(c.until) < next.after {
+			if c.patience < next.after {
 				return &refusedError{refusal: next.refusal}
 			}
-		case now.tries == g.config.Tries || time.Until(c.until) < next.after || !g.balances[c.deployment].pays(g.now()):
+		case now.tries == g.config.Tries || c.patience < next.after || !g.balances[c.deployment].pays(g.now()):
 			g.counts.exhausted.Add(1)
 			return &refusedError{refusal: next.refusal}
 		default:
 			g.counts.retried.Add(1)
 		}
-		if !pause(ctx, next.after) {
+		c.patience -= next.after
+		if !authority.Pause(ctx, next.after) {
 			return context.Cause(ctx)
 		}
 	}
@@ -87,7 +90,7 @@ func (c *call) lead(ctx context.Context, out sink) error {
 func (c *call) once(ctx context.Context, out sink, now *course) (*again, error) {
 	g := c.gateway
 	// Money that is used up comes back by nobody's waiting (S3-27).
-	if g.teller.Capped(c.about()) {
+	if g.teller.Capped(c.about) {
 		return nil, &refusedError{refusal: refuse.Refusal{Reason: refuse.SpendCap, Scope: "deployment"}}
 	}
 	// Nobody queues for what is closed.
@@ -131,7 +134,7 @@ func (c *call) charge(ctx context.Context, now *course) (receipt, error) {
 	r := &c.body.request
 	held, err := c.take(ctx, &charge.Work{
 		Client: c.who.Client, Class: c.who.Class, Attempt: c.attempt.Ceiling, Again: now.counted,
-		Attributes: c.attributes(), MaxWait: max(0, time.Until(c.until)),
+		Attributes: c.about.Attributes, MaxWait: c.patience,
 		Amounts: c.deployment.Provider.Counting.Charge(provider.Work{
 			Input:     g.estimates.Tokens(c.who.Tenant, c.route.model, r.Input),
 			MaxOutput: r.MaxOutput, ModelMax: c.deployment.OutputMax, Choices: r.Choices,
@@ -144,10 +147,12 @@ func (c *call) charge(ctx context.Context, now *course) (receipt, error) {
 // take charges work. What no limit fits is not limited, but for the client's retry budget.
 func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	g := c.gateway
+	began := time.Now()
+	defer func() { c.waited(began) }()
 	held, decision, err := g.desk.Take(ctx, *work)
 	if isUnmatched(err) && !g.unmatched.has(time.Now(), c.kind()) {
 		// A node that has just come may not have heard of the limits yet.
-		if !pause(ctx, unmatchedPause) {
+		if !authority.Pause(ctx, unmatchedPause) {
 			return receipt{}, context.Cause(ctx)
 		}
 		held, decision, err = g.desk.Take(ctx, *work)
@@ -159,12 +164,15 @@ func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	case err != nil:
 		return receipt{}, err
 	case held == nil:
-		g.teller.Denied(decision, c.about())
+		g.teller.Denied(decision, c.about)
 		return receipt{}, &refusedError{refusal: refuse.Denied(decision)}
 	default:
 		return receipt{held}, nil
 	}
 }
+
+// waited takes in that it has waited since then.
+func (c *call) waited(since time.Time) { c.patience = max(0, c.patience-time.Since(since)) }
 
 // isUnmatched says whether no limit fits what was asked for.
 func isUnmatched(err error) bool { return session.Reason(err) == "LIMIT_NOT_FOUND" }
@@ -220,8 +228,9 @@ func (r receipt) Release() {
 	}
 }
 
-// attributes say what the work is.
-func (c *call) attributes() map[string]string {
+// describe says what the work is, once its deployment and its route are known. Everybody reads
+// it, and nobody changes it.
+func (c *call) describe() {
 	all := make(map[string]string, len(ownAttributes)+len(c.deployment.Attributes))
 	maps.Copy(all, c.deployment.Attributes)
 	put := func(name, value string) {
@@ -237,5 +246,5 @@ func (c *call) attributes() map[string]string {
 	if c.route.Route != nil {
 		put("kind", string(c.route.Kind))
 	}
-	return all
+	c.about = told.About{Attributes: all, Tenant: c.who.Tenant, Deployment: c.deployment.Name}
 }

@@ -43,7 +43,7 @@ retry_budgets: [{name: everybody, match: {client: "*"}}]
 type world struct {
 	*clienttest.Cluster
 	*gateway.Gateway
-	t      *testing.T
+	t      testing.TB
 	client *client.Client
 	log    bytes.Buffer
 
@@ -133,49 +133,61 @@ func limited(t *testing.T, text string, change func(*gateway.Config), f func(t *
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		cluster, err := clienttest.New(3)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cluster.Close()
-		if text != "" {
-			if err := cluster.LimitsFile(text); err != nil {
-				t.Fatal(err)
-			}
-		}
-		c, err := client.New(client.Config{
-			Endpoints: cluster.Endpoints(), Client: "gateway", Dial: cluster.Dial,
-			Alerts: []alert.Sink{alert.Func(func(alert.Alert) {})},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		book, err := who.New(who.Config{Loopback: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		openAI, err := provider.Named(provider.NameOpenAI)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := &world{Cluster: cluster, t: t, client: c, answer: fine}
-		config := gateway.Config{
-			Authority: c, Who: book, Transport: w,
-			Deployments: []gateway.Deployment{{
-				Name: "gpt", Provider: openAI, Upstream: &url.URL{Scheme: "https", Host: "api.example"},
-			}},
-			Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
-		}
-		if change != nil {
-			change(&config)
-		}
-		if w.Gateway, err = gateway.New(config); err != nil {
-			t.Fatal(err)
-		}
-		defer w.Gateway.Close()
+		w := open(t, text, change)
+		defer w.end()
 		f(t, w)
 	})
+}
+
+// open makes the world of bubble, whatever the time. It has to be ended.
+func open(t testing.TB, text string, change func(*gateway.Config)) *world {
+	t.Helper()
+	w := &world{t: t, answer: fine}
+	var err error
+	if w.Cluster, err = clienttest.New(3); err != nil {
+		t.Fatal(err)
+	}
+	if text != "" {
+		w.limits(text)
+	}
+	if w.client, err = client.New(client.Config{
+		Endpoints: w.Endpoints(), Client: "gateway", Dial: w.Dial,
+		Alerts: []alert.Sink{alert.Func(func(alert.Alert) {})},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	book, err := who.New(who.Config{Loopback: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	openAI, err := provider.Named(provider.NameOpenAI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := gateway.Config{
+		Authority: w.client, Who: book, Transport: w,
+		Deployments: []gateway.Deployment{{
+			Name: "gpt", Provider: openAI, Upstream: &url.URL{Scheme: "https", Host: "api.example"},
+		}},
+		Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
+	}
+	if change != nil {
+		change(&config)
+	}
+	if w.Gateway, err = gateway.New(config); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// end closes everything, in the order in which it is asked.
+func (w *world) end() {
+	for _, one := range []io.Closer{w.Gateway, w.client} {
+		if err := one.Close(); err != nil {
+			w.t.Error(err)
+		}
+	}
+	w.Cluster.Close()
 }
 
 const chat = "/v1/chat/completions"

@@ -8,7 +8,6 @@ import (
 	"net/http/httputil"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/provider"
@@ -20,13 +19,14 @@ import (
 func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
 	c.deployment = g.home(c.request)
-	if g.teller.Capped(c.about()) {
+	c.describe()
+	if g.teller.Capped(c.about) {
 		c.refuse(w, &refuse.Refusal{Reason: refuse.SpendCap, Scope: "deployment"})
 		return
 	}
 	held, err := c.take(ctx, &charge.Work{
-		Client: c.who.Client, Class: c.who.Class, Attributes: c.attributes(),
-		MaxWait: max(0, time.Until(c.until)), Amounts: map[string]int64{provider.Requests: 1},
+		Client: c.who.Client, Class: c.who.Class, Attributes: c.about.Attributes,
+		MaxWait: c.patience, Amounts: map[string]int64{provider.Requests: 1},
 	})
 	if err != nil {
 		c.ended(w, err, 0)

@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/gateway/who"
 )
 
@@ -34,12 +35,15 @@ type call struct {
 	class      *Class
 	deployment *Deployment
 	route      route
-	body       body
-	attempt    attempt.Call
-	circuit    *circuit.Call
-	// until is when it has waited for as long as it may.
-	until time.Time
-	asker refuse.Asker
+	// about says what it is.
+	about   told.About
+	body    body
+	attempt attempt.Call
+	circuit *circuit.Call
+	// patience is for how much longer it may wait: in queues and between tries. How long a
+	// provider takes is no waiting.
+	patience time.Duration
+	asker    refuse.Asker
 	// aborted: the answer ended before its end.
 	aborted bool
 }
@@ -94,23 +98,22 @@ func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	c.who, c.class = identity, g.class(identity.Class)
+	c.patience = c.class.MaxWait
 	for _, warning := range identity.Warnings {
 		w.Header().Add(warningHeader, warning)
 	}
 	if r.Method != http.MethodPost || c.asker.Body == provider.ProblemBody {
-		c.until = time.Now().Add(c.class.MaxWait)
 		c.pass(ctx, w)
 		return
 	}
 	var err error
-	c.body, err = g.read(r)
-	defer c.body.room.leave()
+	c.body, err = g.read(r, c.who.Client)
+	defer c.body.leave()
 	if err != nil {
 		refusal := unreadable(err)
 		c.refuse(w, &refusal)
 		return
 	}
-	c.until = time.Now().Add(c.class.MaxWait)
 	c.work(ctx, w)
 }
 
@@ -154,6 +157,7 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	c.asker.Body = c.route.Body
+	c.describe()
 	declared := g.markers.Read(c.request.Header)
 	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" {
 		w.Header().Add(warningHeader, advice)
@@ -197,10 +201,11 @@ func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcom
 		return c.alone(ctx, w)
 	}
 	// It goes on for others when this request has ended.
-	mine := *c
+	mine, began := *c, time.Now()
 	work := func(ctx context.Context, to *coalesce.Writer[head]) error {
-		mine.body.room.enter()
-		defer mine.body.room.leave()
+		mine.waited(began)
+		mine.body.enter()
+		defer mine.body.leave()
 		return mine.lead(ctx, writer{to})
 	}
 	if reader, ok := c.gateway.group.Join(ctx, c.equal(), work); ok {
@@ -245,16 +250,20 @@ func (c *call) equal() coalesce.Key {
 
 // follow passes on an answer that may be others' as well.
 func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce.Reader[head]) attempt.Outcome {
+	began := time.Now()
 	h, err := from.Meta(ctx)
 	var no *refusedError
 	switch {
 	case err == nil:
 	case errors.As(err, &no) && !from.Leads() && no.isPersonal():
 		// That was the other one's fault.
+		c.waited(began)
 		return c.alone(ctx, w)
 	default:
 		return c.ended(w, err, 0)
 	}
+	// Whoever works on it has a copy.
+	c.body.leave()
 	to := newDirect(w)
 	defer to.end()
 	to.Begin(h)

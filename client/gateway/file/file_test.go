@@ -80,6 +80,7 @@ tries: 5
 retry_tokens: {cap: 100, cost: 10, refund: 2, free: 2/min}
 body_max: 8MiB
 bodies_max: 1GiB
+bodies_client_max: 64MiB
 coalesce: false
 coalesced_max: 16MiB
 hash_key_file: hash.key
@@ -89,7 +90,7 @@ attempts:
   volatile: [user, trace]
   markers: [{header: x-try, field: n=, first: 1, layer: proxy}]
 circuit:
-  {throttles: none, least: 50, fraction: 25%, window: 1m, open: 10s, hint_max: 2h,
+  {throttles: none, least: 50, fraction: 25%, window: 1m, open: 10s, hint_max: 2h, probe_max: 5m,
    shared: {tenants: tenant, deployments: provider, probes: circuit-probes}}
 `
 
@@ -156,14 +157,15 @@ func TestWholeFile(t *testing.T) {
 		t.Errorf("%+v", own)
 	}
 	g := f.Gateway
-	if g.Tries != 5 || g.BodyMax != 8<<20 || g.BodiesMax != 1<<30 || !g.NoSharing || g.Shared.Bytes != 16<<20 ||
+	if g.Tries != 5 || g.BodyMax != 8<<20 || g.BodiesMax != 1<<30 || g.BodiesClientMax != 64<<20 ||
+		!g.NoSharing || g.Shared.Bytes != 16<<20 ||
 		string(g.Hashes.Key) != "0123456789abcdef" || !slices.Equal(g.Hashes.Volatile, []string{"user", "trace"}) ||
 		g.Attempts.TTL != 5*time.Minute || g.Attempts.Entries != 4096 || f.Who.Markers == nil {
 		t.Errorf("%+v", g)
 	}
 	c := g.Circuits
 	if c.CallThrottles != -1 || c.Least != 50 || c.FractionBP != 2500 || c.Window != time.Minute ||
-		c.Open != 10*time.Second || c.HintMax != 2*time.Hour {
+		c.Open != 10*time.Second || c.HintMax != 2*time.Hour || c.ProbeMax != 5*time.Minute {
 		t.Errorf("%+v", c)
 	}
 	if g.Told.Circuits != "tenant" || g.Told.Deployments != "provider" || g.Probes != "circuit-probes" {
@@ -326,6 +328,9 @@ func TestMistakesOfClientsAndTuning(t *testing.T) {
 		{"megabytes", with("body_max: 8MB"), `3:11: body_max: "8MB": want a number of bytes, like 32MiB`},
 		{"small body", with("body_max: 100"), "body_max: 100 is out of range 1KiB..1GiB"},
 		{"fewer than one", with("bodies_max: 8MiB"), "3:1: bodies_max: 8MiB is less than body_max, 32MiB"},
+		{"a small share", with("bodies_client_max: 8MiB"), "3:1: bodies_client_max: 8MiB is less than body_max, 32MiB"},
+		{"a large share", with("bodies_client_max: 1GiB"), "3:1: bodies_client_max: 1GiB is more than bodies_max, 256MiB"},
+		{"probe", with("circuit: {probe_max: 2h}"), "circuit.probe_max: 2h is out of range 1s..1h"},
 		{"coalesce", with("coalesce: never"), `3:11: coalesce: "never": want true or false`},
 		{"short hash key", with("hash_key_file: own.key"), "hash_key_file: the key has 5 bytes, at least 16"},
 		{"remembered", with("attempts: {remembered: 2h}"), "attempts.remembered: 2h is out of range 1s..1h"},

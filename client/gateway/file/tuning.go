@@ -25,8 +25,9 @@ const (
 	bodyMin    = 1 << 10
 	bodyMax    = 1 << 30
 	// The defaults of what others may not be less than.
-	bodyDefault = 32 << 20
-	openDefault = 30 * time.Second
+	bodyDefault   = 32 << 20
+	bodiesDefault = 256 << 20
+	openDefault   = 30 * time.Second
 	// markDefault is told.ProberConfig.Mark.
 	markDefault = 5 * time.Second
 
@@ -88,6 +89,17 @@ func (r *reader) bounds(top map[string]ast.Node, f *File) {
 	g.BodiesMax = r.bytes(top["bodies_max"], "bodies_max", bodyMin, heldMax)
 	if body := cmp.Or(g.BodyMax, int64(bodyDefault)); g.BodiesMax != 0 && g.BodiesMax < body {
 		r.Fail("bodies_max", "%s is less than body_max, %s", formatBytes(g.BodiesMax), formatBytes(body))
+	}
+	g.BodiesClientMax = r.bytes(top["bodies_client_max"], "bodies_client_max", bodyMin, heldMax)
+	if share := g.BodiesClientMax; share != 0 {
+		body := cmp.Or(g.BodyMax, int64(bodyDefault))
+		all := cmp.Or(g.BodiesMax, max(body, int64(bodiesDefault)))
+		switch {
+		case share < body:
+			r.Fail("bodies_client_max", "%s is less than body_max, %s", formatBytes(share), formatBytes(body))
+		case share > all:
+			r.Fail("bodies_client_max", "%s is more than bodies_max, %s", formatBytes(share), formatBytes(all))
+		}
 	}
 	g.NoSharing = top["coalesce"] != nil && !r.Boolean(top["coalesce"], "coalesce")
 	g.Shared.Bytes = r.bytes(top["coalesced_max"], "coalesced_max", 1<<20, heldMax)
@@ -192,7 +204,7 @@ func (r *reader) circuit(n ast.Node, f *File) {
 		return
 	}
 	const at = "circuit"
-	fields := r.Fields(n, at, "throttles", "least", "fraction", "window", "open", "hint_max", "shared")
+	fields := r.Fields(n, at, "throttles", "least", "fraction", "window", "open", "hint_max", "probe_max", "shared")
 	c := &f.Gateway.Circuits
 	c.CallThrottles = r.orNever(fields["throttles"], at+".throttles", written.ParseSize, 100)
 	c.Least = int(r.number(fields["least"], at+".least", 1, 1<<20))
@@ -200,6 +212,7 @@ func (r *reader) circuit(n ast.Node, f *File) {
 	c.Window = r.span(fields["window"], at+".window", time.Hour)
 	c.Open = r.span(fields["open"], at+".open", time.Hour)
 	c.HintMax = r.span(fields["hint_max"], at+".hint_max", 24*time.Hour)
+	c.ProbeMax = r.span(fields["probe_max"], at+".probe_max", time.Hour)
 	if open := cmp.Or(c.Open, openDefault); c.HintMax != 0 && c.HintMax < open {
 		r.Fail(at+".hint_max", "%s is less than open, %s", written.FormatDuration(c.HintMax), written.FormatDuration(open))
 	}

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"net/http"
 	"regexp"
 	"slices"
@@ -73,12 +74,18 @@ func (a *Answer) words() (said words, status int, failed bool) {
 	switch {
 	case a.Status >= 400:
 		return read(a.Body), a.Status, true
-	case a.Status >= 200 && a.Status < 300 && a.isStream():
+	case a.Status >= 200 && a.Status < 300 && a.isStream() && a.mayFail():
 		said = read(a.Body)
 		return said, said.status, said.failed || a.Event == "error" && len(a.Body) > 0
 	default:
 		return words{}, a.Status, false
 	}
+}
+
+// mayFail is false where nothing in an event can say that it is an error: most events are none,
+// and are not worth reading. What is escaped may spell anything.
+func (a *Answer) mayFail() bool {
+	return a.Event == "error" || bytes.Contains(a.Body, []byte("error")) || bytes.Contains(a.Body, []byte(`\u`))
 }
 
 // isStream says whether an answer is a stream of events.
