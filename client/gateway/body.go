@@ -175,15 +175,17 @@ func (g *Gateway) read(r *http.Request, client string) (b body, err error) {
 	if r.ContentLength > 0 {
 		held.Grow(int(min(r.ContentLength, believed)) + bytes.MinRead)
 	}
-	piece := make([]byte, pieceFor(r.ContentLength))
 	for r.Body != nil {
-		n, failed := r.Body.Read(piece)
-		held.Write(piece[:n])
+		held.Grow(bytes.MinRead)
 		if err = b.room.grow(int64(held.Cap())); err != nil {
 			g.counts.unread.Add(1)
 			return b, err
 		}
-		if _, err = estimated.Write(piece[:n]); err != nil {
+		piece := held.AvailableBuffer()
+		n, failed := r.Body.Read(piece[:min(cap(piece), readStep)])
+		piece = piece[:n]
+		held.Write(piece)
+		if _, err = estimated.Write(piece); err != nil {
 			return b, err
 		}
 		if errors.Is(failed, io.EOF) {
@@ -199,14 +201,6 @@ func (g *Gateway) read(r *http.Request, client string) (b body, err error) {
 	}
 	b.sums = g.hasher.Body(b.bytes)
 	return b, nil
-}
-
-// pieceFor is how much to read at once of a body of a length that may not be known.
-func pieceFor(length int64) int64 {
-	if length < 0 {
-		return readStep
-	}
-	return min(readStep, length+1)
 }
 
 // isLate says whether a connection's deadline has passed.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,10 +44,7 @@ func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error
 	// A try that says nothing about limits; only the first call counts.
 	defer func() { s.permit.Done(g.now(), circuit.Other, 0) }()
 	s.meter = spent.New(c.body.request.Input)
-	request, err := s.request(ctx)
-	if err != nil {
-		return nil, err
-	}
+	request := s.request(ctx)
 	g.counts.forwarded.Add(1)
 	answer, err := g.upstream.RoundTrip(request)
 	if err != nil {
@@ -81,11 +79,13 @@ func (c *call) unusable(detail string) refuse.Refusal {
 
 // isEvents says whether an answer is a stream of events.
 func isEvents(h http.Header) bool {
-	if h.Get("Content-Type") == "application/json" {
+	const events = "text/event-stream"
+	said := h.Get("Content-Type")
+	if len(said) < len(events) || !strings.EqualFold(said[:len(events)], events) {
 		return false
 	}
-	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
-	return err == nil && kind == "text/event-stream"
+	kind, _, err := mime.ParseMediaType(said)
+	return err == nil && kind == events
 }
 
 // unanswered is a try to which nothing came. What was sent may have been worked on.
@@ -342,7 +342,7 @@ func (s *sending) refused() {
 }
 
 // request is what is sent.
-func (s *sending) request(ctx context.Context) (*http.Request, error) {
+func (s *sending) request(ctx context.Context) *http.Request {
 	c := s.call
 	text := c.body.bytes
 	if c.body.request.Stream && s.asksUsage() {
@@ -352,16 +352,16 @@ func (s *sending) request(ctx context.Context) (*http.Request, error) {
 		}
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { s.sent.Store(true) }})
-	request, err := http.NewRequestWithContext(ctx, c.request.Method, c.target().String(), http.NoBody)
-	if err != nil {
-		return nil, err
+	to := c.target()
+	request := &http.Request{
+		Method: c.request.Method, URL: to, Host: to.Host, Header: c.headers(), Body: http.NoBody,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
 	if len(text) > 0 {
 		// Without GetBody: what is sent again is sent by the gateway, which counts and pays for it.
 		request.Body, request.ContentLength = &spoken{text}, int64(len(text))
 	}
-	c.headers(request)
-	return request, nil
+	return request.WithContext(ctx)
 }
 
 // asksUsage says whether the provider reports what a stream used only where it is asked.

@@ -20,6 +20,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
+	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/told"
 )
 
@@ -53,8 +54,10 @@ type Gateway struct {
 	classes  map[string]*Class
 	balances map[*Deployment]*balance
 	rooms    *rooms
-	counts   counts
-	said     seldom
+	// kept are the headers of requests that no provider gets.
+	kept   headerSet
+	counts counts
+	said   seldom
 	// unmatched are requests that no limit fits.
 	unmatched unmatched
 
@@ -131,7 +134,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		config: c, began: time.Now(), upstream: c.Transport,
-		rooms: newRooms(c.BodiesMax, c.BodiesClientMax), classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
+		kept: namesOf(hop, between, c.Who.Headers()), rooms: newRooms(c.BodiesMax, c.BodiesClientMax), classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.config.Deployments = slices.Clone(c.Deployments)
@@ -280,9 +283,10 @@ func newTransport() *http.Transport {
 func (g *Gateway) find(path, model string) (*Deployment, route, bool) {
 	var open *Deployment
 	var fits route
+	look := routing{path: path}
 	for i := range g.config.Deployments {
 		d := &g.config.Deployments[i]
-		match, ok := d.Provider.Route(path)
+		match, ok := look.at(d.Provider)
 		if !ok {
 			continue
 		}
@@ -298,4 +302,21 @@ func (g *Gateway) find(path, model string) (*Deployment, route, bool) {
 		}
 	}
 	return open, fits, open != nil
+}
+
+// routing is a path while its route is looked for: once in a table that several deployments in
+// a row have.
+type routing struct {
+	path  string
+	last  *provider.Table
+	match provider.Match
+	ok    bool
+}
+
+func (r *routing) at(t *provider.Table) (provider.Match, bool) {
+	if t != r.last {
+		r.last = t
+		r.match, r.ok = t.Route(r.path)
+	}
+	return r.match, r.ok
 }

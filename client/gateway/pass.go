@@ -45,7 +45,7 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 		Transport: g.upstream, FlushInterval: -1, ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = c.target(), ""
-			c.headers(p.Out)
+			p.Out.Header = c.headers()
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			answer.Header = passable(answer)

@@ -137,8 +137,9 @@ func isPlain(path string) bool {
 
 // form is the form of errors that the clients of a path expect.
 func (g *Gateway) form(path string) provider.Body {
+	look := routing{path: path}
 	for i := range g.config.Deployments {
-		if match, ok := g.config.Deployments[i].Provider.Route(path); ok {
+		if match, ok := look.at(g.config.Deployments[i].Provider); ok {
 			return match.Body
 		}
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
@@ -38,6 +39,8 @@ type direct struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	status  int
+	// hurried is when the deadline was set last.
+	hurried time.Time
 }
 
 func newDirect(w http.ResponseWriter) *direct {
@@ -49,15 +52,18 @@ func (d *direct) Begin(h head) {
 	d.status = h.status
 	header := d.w.Header()
 	for name, values := range h.header {
-		header[name] = append(header[name], values...)
+		if before := header[name]; len(before) > 0 {
+			values = slices.Concat(before, values)
+		}
+		header[name] = values
 	}
-	d.hurry(writeMax)
+	d.hurry()
 	d.w.WriteHeader(h.status)
 }
 
 // Write sends a part of the body.
 func (d *direct) Write(p []byte) (int, error) {
-	d.hurry(writeMax)
+	d.hurry()
 	return d.w.Write(p)
 }
 
@@ -70,13 +76,17 @@ func (d *direct) Flush() error {
 }
 
 // end takes the deadline away from what comes next on the connection.
-func (d *direct) end() { d.hurry(0) }
-
-// hurry sets the deadline of what is written next, where the connection has any.
-func (d *direct) hurry(within time.Duration) {
-	var until time.Time
-	if within > 0 {
-		until = time.Now().Add(within)
+func (d *direct) end() {
+	if !d.hurried.IsZero() {
+		_ = d.control.SetWriteDeadline(time.Time{})
 	}
-	_ = d.control.SetWriteDeadline(until)
+}
+
+// hurry sets the deadline of what is written next, where the connection has any. One that was
+// set a moment ago is as good.
+func (d *direct) hurry() {
+	if now := time.Now(); now.Sub(d.hurried) > time.Second {
+		d.hurried = now
+		_ = d.control.SetWriteDeadline(now.Add(writeMax))
+	}
 }

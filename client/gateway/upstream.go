@@ -22,11 +22,25 @@ var hop = []string{
 var between = []string{"Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Coalesce"}
 
 // theirs are headers of a provider's answer that are about its site and account, and ours
-// those that say what only the gateway says.
+// those that say what only the gateway says. There is one length, whatever was said.
 var (
-	theirs = []string{"Set-Cookie", "Alt-Svc", "Strict-Transport-Security", "Openai-Organization"}
+	theirs = []string{"Set-Cookie", "Alt-Svc", "Strict-Transport-Security", "Openai-Organization", "Content-Length"}
 	ours   = []string{"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, "Ratelimit", "Ratelimit-Policy"}
 )
+
+// headerSet is a set of headers, in their canonical form.
+type headerSet map[string]bool
+
+func namesOf(lists ...[]string) headerSet {
+	all := headerSet{}
+	for _, name := range slices.Concat(lists...) {
+		all[http.CanonicalHeaderKey(name)] = true
+	}
+	return all
+}
+
+// held are the headers of an answer that no client gets.
+var held = namesOf(hop, theirs, ours)
 
 // keys is where each provider's clients put their keys.
 var keys = map[string][]string{
@@ -62,59 +76,58 @@ func (c *call) isForeign() bool {
 
 // headers are those of a request that is sent: the client's, without what is between it and
 // the gateway, and with what the provider wants.
-func (c *call) headers(to *http.Request) {
-	to.Header = withoutHop(c.request.Header)
-	for _, name := range slices.Concat(c.gateway.config.Who.Headers(), between) {
-		to.Header.Del(name)
-	}
+func (c *call) headers() http.Header {
+	to := without(c.request.Header, c.gateway.kept)
 	// What is passed on is looked at.
-	to.Header.Set("Accept-Encoding", "identity")
+	to["Accept-Encoding"] = identity
 	wanted := c.deployment.keysOf()
 	for _, name := range who.Credentials() {
 		// A key goes to the provider whose clients have such keys, and nowhere else.
 		if c.who.Keyed || c.deployment.Key != "" || !slices.Contains(wanted, name) {
-			to.Header.Del(name)
+			delete(to, name)
 		}
 	}
 	if key := c.deployment.Key; key != "" {
 		if wanted[0] == "Authorization" {
 			key = "Bearer " + key
 		}
-		to.Header.Set(wanted[0], key)
+		to[wanted[0]] = []string{key}
 	}
 	for name, values := range c.deployment.Header {
-		to.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+		to[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
-	if _, there := to.Header["User-Agent"]; !there {
+	if _, there := to["User-Agent"]; !there {
 		// Nobody's, rather than Go's.
-		to.Header.Set("User-Agent", "")
+		to["User-Agent"] = nobody
 	}
+	return to
 }
+
+// Values of headers that nobody changes.
+var identity, nobody = []string{"identity"}, []string{""}
 
 // passable are the headers of an answer that go to the client.
 func passable(answer *http.Response) http.Header {
-	out := withoutHop(answer.Header)
-	for _, name := range slices.Concat(theirs, ours) {
-		out.Del(name)
-	}
-	// There is one length, whatever was said.
-	out.Del("Content-Length")
+	out := without(answer.Header, held)
 	if answer.ContentLength >= 0 {
-		out.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
+		out["Content-Length"] = []string{strconv.FormatInt(answer.ContentLength, 10)}
 	}
 	return out
 }
 
-// withoutHop is a copy without the headers of a connection.
-func withoutHop(h http.Header) http.Header {
-	out := h.Clone()
-	for _, listed := range h.Values("Connection") {
+// without is a copy of headers without those of a connection and some others. It shares their
+// values, which nobody changes.
+func without(h http.Header, some headerSet) http.Header {
+	out := make(http.Header, len(h)+3)
+	for name, values := range h {
+		if !some[name] {
+			out[name] = slices.Clip(values)
+		}
+	}
+	for _, listed := range h["Connection"] {
 		for name := range strings.SplitSeq(listed, ",") {
 			out.Del(strings.TrimSpace(name))
 		}
-	}
-	for _, name := range hop {
-		out.Del(name)
 	}
 	return out
 }

@@ -78,7 +78,11 @@ func (t *Table) Route(path string) (Match, bool) {
 	if len(path) > pathMax || !utf8.ValidString(path) {
 		return Match{}, false
 	}
-	segments := strings.Split(strings.Trim(path, "/"), "/")
+	var room [8]string
+	segments := room[:0]
+	for segment := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
+		segments = append(segments, segment)
+	}
 	for i := range t.Routes {
 		if name, ok := t.Routes[i].match(segments); ok {
 			return Match{&t.Routes[i], name}, true
@@ -88,23 +92,25 @@ func (t *Table) Route(path string) (Match, bool) {
 }
 
 func (r *Route) match(segments []string) (name string, ok bool) {
-	want := strings.Split(strings.Trim(r.Path, "/"), "/")
-	if want[0] == anySegments {
-		want = want[1:]
-		extra := len(segments) - len(want)
+	want := strings.Trim(r.Path, "/")
+	if rest, any := strings.CutPrefix(want, anySegments+"/"); any {
+		want = rest
+		extra := len(segments) - strings.Count(want, "/") - 1
 		if extra < 0 || extra > prefixMax {
 			return "", false
 		}
 		segments = segments[extra:]
 	}
-	if len(want) != len(segments) {
+	if len(segments) != strings.Count(want, "/")+1 {
 		return "", false
 	}
-	for i, segment := range segments {
+	for _, segment := range segments {
+		var one string
+		one, want, _ = strings.Cut(want, "/")
 		switch {
-		case want[i] == deployment && segment != "" && len(segment) <= deploymentMax:
+		case one == deployment && segment != "" && len(segment) <= deploymentMax:
 			name = segment
-		case want[i] != segment:
+		case one != segment:
 			return "", false
 		}
 	}
@@ -115,6 +121,8 @@ func (r *Route) check() error {
 	switch {
 	case !strings.HasPrefix(r.Path, "/"):
 		return errors.New("path: must begin with a slash")
+	case strings.Trim(r.Path, "/") == anySegments:
+		return errors.New("path: must say more than **")
 	case r.Kind == "":
 		return errors.New("kind: missing")
 	case r.Body != OpenAIBody && r.Body != AnthropicBody:
