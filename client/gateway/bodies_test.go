@@ -44,7 +44,7 @@ func TestBodies(t *testing.T) {
 			synctest.Wait()
 			got := w.ask(t.Context(), long(16<<10))
 			if got.Code != http.StatusTooManyRequests || got.Header().Get("Retry-After") == "" ||
-				w.Stats().Refusals[refuse.Concurrency] != 1 || w.Stats().Unread != 1 {
+				w.Stats().Refusals[refuse.Concurrency] != 1 || w.Stats().Unread != 0 {
 				t.Errorf("a second one of the same client: %d %s", got.Code, got.Body)
 			}
 			if got := w.ask(t.Context(), prompt("hi"), "X-Client-Id", "b"); got.Code != http.StatusOK {

@@ -178,7 +178,9 @@ func (g *Gateway) read(r *http.Request, client string) (b body, err error) {
 	for r.Body != nil {
 		held.Grow(bytes.MinRead)
 		if err = b.room.grow(int64(held.Cap())); err != nil {
-			g.counts.unread.Add(1)
+			if errors.Is(err, errNoRoom) {
+				g.counts.unread.Add(1)
+			}
 			return b, err
 		}
 		piece := held.AvailableBuffer()

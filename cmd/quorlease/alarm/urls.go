@@ -23,8 +23,8 @@ const (
 
 // Define makes the flags of the targets.
 func (t *Targets) Define(flags *pflag.FlagSet) {
-	flags.Var(&t.Webhooks, webhookFlag, "post a node's alerts as JSON to these `urls`")
-	flags.Var(&t.Alertmanagers, alertmanagerFlag, "post a node's alerts to the Alertmanagers at these `urls`")
+	flags.Var(&t.Webhooks, webhookFlag, "post alerts as JSON to these `urls`")
+	flags.Var(&t.Alertmanagers, alertmanagerFlag, "post alerts to the Alertmanagers at these `urls`")
 }
 
 // URLs is a flag that may be given several times, or once with commas between. It

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorlease/quorlease/client/gateway/file"
 	"github.com/quorlease/quorlease/client/gateway/who"
+	"github.com/quorlease/quorlease/cmd/quorlease/alarm"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/netaddr"
 	"github.com/quorlease/quorlease/cmd/quorlease/setting"
@@ -36,7 +37,7 @@ something that it says too, they count. It has no keys, and only names of files 
 variables that do; names of files are relative to its own directory.
 
 It works without nodes: it then lets through what each limit says for that case, and
-logs an alert. Beyond loopback it wants clients with keys, and TLS or --insecure.
+raises an alert, once in its log and at --alert-webhook and --alertmanager. Beyond loopback it wants clients with keys, and TLS or --insecure.
 
 --check says what it would do, and opens no port. Exit codes: 0 told to stop, or
 nothing wrong, 1 it could not start, 2 a setting is wrong.`
@@ -65,7 +66,8 @@ type Options struct {
 	drain    time.Duration
 	insecure bool
 	// Check: say what would be done.
-	Check bool
+	Check  bool
+	alerts alarm.Targets
 	// Endpoints are nodes, and EndpointsSet says that somebody named them.
 	Endpoints    []string
 	EndpointsSet bool
@@ -83,6 +85,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
 		"how it answers: openai, azure, anthropic or compatible; else as its `name` suggests")
+	o.alerts.Define(flags)
 	flags.DurationVar(&o.drain, "drain", drainDefault, "how long answers may take to end when it is told to stop")
 	flags.BoolVar(&o.insecure, "insecure", false, "accept plaintext beyond loopback")
 	flags.BoolVar(&o.Check, "check", false, "say what it would do, and end")
@@ -98,7 +101,8 @@ func (o *Options) Complete(ctx context.Context) (err error) {
 		return &exit.Error{Code: exit.Usage, Err: source.Lines(err)}
 	}
 	o.override()
-	if err := errors.Join(o.checkListen(ctx), o.checkAdmin(ctx)); err != nil {
+	_, badTarget := o.alerts.Sinks()
+	if err := errors.Join(o.checkListen(ctx), o.checkAdmin(ctx), badTarget); err != nil {
 		return &exit.Error{Code: exit.Usage, Err: err}
 	}
 	return nil

@@ -23,14 +23,11 @@ const modelsShown = 5
 // Report writes what Run would do, after it has made everything but the ports. Complete was
 // called before.
 func (o *Options) Report(w io.Writer, now time.Time) error {
-	authority, g, err := o.assemble(slog.New(slog.DiscardHandler))
+	made, err := o.assemble(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	if err := g.Close(); err != nil {
-		return err
-	}
-	if err := authority.Close(); err != nil {
+	if err := made.Close(); err != nil {
 		return err
 	}
 	f := o.file

@@ -18,6 +18,7 @@ import (
 
 	"github.com/quorlease/quorlease/api/capped"
 	"github.com/quorlease/quorlease/client"
+	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/gateway"
 	"github.com/quorlease/quorlease/client/gateway/who"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
@@ -37,11 +38,29 @@ const (
 	adminDrain = 2 * time.Second
 )
 
-// running is a gateway with everything that listens for it.
-type running struct {
+// assembled is a gateway with what it asks, and where its alerts go.
+type assembled struct {
+	alerts    *alerts
 	authority *client.Client
 	gateway   *gateway.Gateway
-	programs  *http.Server
+}
+
+// Close closes first what asks, and last what hears of it.
+func (a *assembled) Close() error {
+	var failed []error
+	if a.gateway != nil {
+		failed = append(failed, a.gateway.Close())
+	}
+	if a.authority != nil {
+		failed = append(failed, a.authority.Close())
+	}
+	return errors.Join(append(failed, a.alerts.Close())...)
+}
+
+// running is a gateway with everything that listens for it.
+type running struct {
+	*assembled
+	programs *http.Server
 	// admin is nil where nobody may ask.
 	admin  *http.Server
 	logger hclog.Logger
@@ -64,7 +83,8 @@ func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
 		logger.Info("told to stop", "drain", o.drain)
 	case err = <-r.failed:
 	}
-	return errors.Join(err, r.stop(o.drain)) //nolint:contextcheck // ctx has ended: stopping has its own time
+	r.stop(o.drain) //nolint:contextcheck // ctx has ended: stopping has its own time
+	return err
 }
 
 // start opens the listeners first, so that a port that is taken is found before anything
@@ -124,7 +144,7 @@ func (o *Options) secured(l net.Listener) (net.Listener, error) {
 // build makes what answers. What was made is closed again where something fails.
 func (r *running) build(o *Options) (err error) {
 	logger := slog.New(&handler{logger: r.logger})
-	if r.authority, r.gateway, err = o.assemble(logger); err != nil {
+	if r.assembled, err = o.assemble(logger); err != nil {
 		return err
 	}
 	r.programs = &http.Server{
@@ -157,25 +177,36 @@ func guarded(next http.Handler, logger hclog.Logger) http.Handler {
 	})
 }
 
-// assemble makes the gateway and what it asks. Nobody is asked yet.
-func (o *Options) assemble(logger *slog.Logger) (*client.Client, *gateway.Gateway, error) {
+// assemble makes the gateway, what it asks, and where its alerts go. Nobody is asked yet.
+func (o *Options) assemble(logger *slog.Logger) (*assembled, error) {
+	sinks, err := o.alerts.Sinks()
+	if err != nil {
+		return nil, err
+	}
+	made := &assembled{alerts: newAlerts(o.file.Client, logger, sinks)}
+	if err := o.connect(made, logger); err != nil {
+		return nil, &exit.Error{Code: exit.Usage, Err: errors.Join(err, made.Close())}
+	}
+	return made, nil
+}
+
+// connect makes what a gateway consists of.
+func (o *Options) connect(made *assembled, logger *slog.Logger) error {
 	book, err := who.New(o.file.Who)
 	if err != nil {
-		return nil, nil, &exit.Error{Code: exit.Usage, Err: err}
+		return err
 	}
-	authority, err := client.New(client.Config{
+	if made.authority, err = client.New(client.Config{
 		Endpoints: o.file.Endpoints, Client: o.file.Client, Logger: logger,
-	})
-	if err != nil {
-		return nil, nil, &exit.Error{Code: exit.Usage, Err: err}
+		Alerts: []alert.Sink{alert.Func(made.alerts.Notify)},
+	}); err != nil {
+		return err
 	}
 	config := o.file.Gateway
-	config.Authority, config.Who, config.Logger = authority, book, logger
-	g, err := gateway.New(config)
-	if err != nil {
-		return nil, nil, &exit.Error{Code: exit.Usage, Err: errors.Join(err, authority.Close())}
-	}
-	return authority, g, nil
+	config.Authority, config.Who, config.Logger = made.authority, book, logger
+	config.Told.OnSpendCap, config.Told.OnCleared = made.alerts.capped, made.alerts.cleared
+	made.gateway, err = gateway.New(config)
+	return err
 }
 
 // listen runs a server until it is closed, which is no failure.
@@ -189,8 +220,9 @@ func (r *running) listen(flag string, s *http.Server, l net.Listener) {
 
 // stop stops, in this order: readiness and the port, so that nobody new comes; answers, which
 // end by themselves or after drain; the gateway, which settles what they used; what it asks;
-// health and metrics, which can be asked for until then.
-func (r *running) stop(drain time.Duration) error {
+// health and metrics, which can be asked for until then. What nobody answers at the end is lost,
+// as is said, and it was stopped all the same.
+func (r *running) stop(drain time.Duration) {
 	r.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
@@ -198,7 +230,9 @@ func (r *running) stop(drain time.Duration) error {
 		r.logger.Warn("answers were cut off", "drain", drain)
 		_ = r.programs.Close()
 	}
-	err := errors.Join(r.gateway.Close(), r.authority.Close())
+	if err := r.Close(); err != nil {
+		r.logger.Warn("not everything could be told at the end", "err", err)
+	}
 	if r.admin != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), adminDrain)
 		defer cancel()
@@ -207,5 +241,4 @@ func (r *running) stop(drain time.Duration) error {
 		}
 	}
 	r.listening.Wait()
-	return err
 }
