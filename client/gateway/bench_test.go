@@ -59,7 +59,7 @@ retry_budgets: [{name: everybody, match: {client: "*"}}]
 			defer w.end()
 			w.warm()
 			row.header["X-Client-Id"], row.header["Content-Type"] = []string{"a"}, []string{"application/json"}
-			asked := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "http://localhost"+chat, strings.NewReader(row.body))
+			asked := httptest.NewRequestWithContext(b.Context(), http.MethodPost, "http://localhost"+chat, http.NoBody)
 			asked.RemoteAddr, asked.Header = "127.0.0.1:1234", nil
 			b.ReportAllocs()
 			for b.Loop() {

@@ -217,7 +217,10 @@ func unreadable(err error) refuse.Refusal {
 	case errors.Is(err, errNoRoom):
 		return refuse.Refusal{Reason: refuse.Capacity, Detail: "the gateway holds as many requests as it can"}
 	case errors.Is(err, errNoShare):
-		return refuse.Refusal{Reason: refuse.Concurrency, Scope: "client", Detail: "the gateway holds as many of this client's requests as it may have"}
+		return refuse.Refusal{
+			Reason: refuse.Concurrency, Scope: "client",
+			Detail: "the gateway holds as much of this client's requests as it may",
+		}
 	case errors.Is(err, estimate.ErrTooLarge):
 		return refuse.Refusal{Reason: refuse.TooLarge, Detail: err.Error()}
 	case errors.Is(err, estimate.ErrBody):

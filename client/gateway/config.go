@@ -185,7 +185,8 @@ func (c *Config) checkBounds(bad func(string, string, ...any)) {
 		c.BodiesClientMax = max(c.BodiesMax/bodiesShare, c.BodyMax)
 	}
 	if c.BodiesClientMax < c.BodyMax || c.BodiesClientMax > max(c.BodiesMax, c.BodyMax) {
-		bad("bodies_client_max", "%d is out of range body_max, %d, to bodies_max, %d", c.BodiesClientMax, c.BodyMax, c.BodiesMax)
+		bad("bodies_client_max", "%d is out of range body_max, %d, to bodies_max, %d",
+			c.BodiesClientMax, c.BodyMax, c.BodiesMax)
 	}
 }
 

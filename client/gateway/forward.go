@@ -156,7 +156,7 @@ func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
 	if err == nil {
 		body := newLively(answer.Body, silence)
 		defer body.stop()
-		_, err = copyTo(out, body)
+		err = copyTo(out, body)
 	}
 	return nil, err
 }
@@ -236,7 +236,7 @@ func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) er
 		// It comes in pieces that somebody may wait for.
 		to = flushing{out}
 	}
-	_, err := copyTo(to, io.TeeReader(body, s.meter))
+	err := copyTo(to, io.TeeReader(body, s.meter))
 	if err == nil {
 		err = out.Flush()
 	}
@@ -247,10 +247,11 @@ func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) er
 var copies = sync.Pool{New: func() any { return new([copyStep]byte) }}
 
 // copyTo copies what is left of an answer.
-func copyTo(to io.Writer, from io.Reader) (int64, error) {
+func copyTo(to io.Writer, from io.Reader) error {
 	room := copies.Get().(*[copyStep]byte)
 	defer copies.Put(room)
-	return io.CopyBuffer(onlyWriter{to}, from, room[:])
+	_, err := io.CopyBuffer(onlyWriter{to}, from, room[:])
+	return err
 }
 
 // onlyWriter hides what else a writer can do, so that the buffer is used.

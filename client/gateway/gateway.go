@@ -134,7 +134,8 @@ func New(c Config) (*Gateway, error) {
 	}
 	g := &Gateway{
 		config: c, began: time.Now(), upstream: c.Transport,
-		kept: namesOf(hop, between, c.Who.Headers()), rooms: newRooms(c.BodiesMax, c.BodiesClientMax), classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
+		kept: namesOf(hop, between, c.Who.Headers()), rooms: newRooms(c.BodiesMax, c.BodiesClientMax),
+		classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.config.Deployments = slices.Clone(c.Deployments)
@@ -275,6 +276,18 @@ func newTransport() *http.Transport {
 		DisableCompression:    true,
 		// A connection that is dead without a word would swallow what is sent on it.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+	}
+}
+
+// pause waits d, or until ctx ends; false then.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/quorlease/quorlease/client/authority"
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/provider"
@@ -79,7 +78,7 @@ func (c *call) lead(ctx context.Context, out sink) error {
 			g.counts.retried.Add(1)
 		}
 		c.patience -= next.after
-		if !authority.Pause(ctx, next.after) {
+		if !pause(ctx, next.after) {
 			return context.Cause(ctx)
 		}
 	}
@@ -152,7 +151,7 @@ func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	held, decision, err := g.desk.Take(ctx, *work)
 	if isUnmatched(err) && !g.unmatched.has(time.Now(), c.kind()) {
 		// A node that has just come may not have heard of the limits yet.
-		if !authority.Pause(ctx, unmatchedPause) {
+		if !pause(ctx, unmatchedPause) {
 			return receipt{}, context.Cause(ctx)
 		}
 		held, decision, err = g.desk.Take(ctx, *work)

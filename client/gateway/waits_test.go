@@ -93,23 +93,6 @@ func TestWaits(t *testing.T) {
 			}
 		})
 	})
-	t.Run("S3-18_a_slow_provider_is_no_waiting", func(t *testing.T) {
-		hasty := func(c *gateway.Config) { c.Classes = []gateway.Class{{MaxWait: 8 * time.Second}} }
-		bubble(t, hasty, func(t *testing.T, w *world) {
-			slow := func(*http.Request) *http.Response {
-				pass(20 * time.Second)
-				return busy("3")(nil)
-			}
-			w.answer = once(slow, fine)
-			if got := w.ask(t.Context(), prompt("hi")); got.Code != http.StatusOK || w.hits.Load() != 2 {
-				t.Errorf("%d %s after %d tries", got.Code, got.Body, w.hits.Load())
-			}
-			w.answer = busy("5")
-			if got := w.ask(t.Context(), prompt("hu")); got.Code == http.StatusOK || w.hits.Load() != 4 {
-				t.Errorf("%d %s after %d tries", got.Code, got.Body, w.hits.Load())
-			}
-		})
-	})
 	t.Run("S2-11_who_asked_first_may_leave", func(t *testing.T) {
 		bubble(t, nil, func(t *testing.T, w *world) {
 			w.answer = once(busy("3"), fine)
@@ -131,6 +114,27 @@ func TestWaits(t *testing.T) {
 			pass(time.Second)
 			if held := w.Stats().Held; held != 0 {
 				t.Errorf("%d bytes are held", held)
+			}
+		})
+	})
+}
+
+// TestPatience: what a class waits is spent by waiting.
+func TestPatience(t *testing.T) {
+	t.Run("S3-18_a_slow_provider_is_no_waiting", func(t *testing.T) {
+		hasty := func(c *gateway.Config) { c.Classes = []gateway.Class{{MaxWait: 8 * time.Second}} }
+		bubble(t, hasty, func(t *testing.T, w *world) {
+			slow := func(*http.Request) *http.Response {
+				pass(20 * time.Second)
+				return busy("3")(nil)
+			}
+			w.answer = once(slow, fine)
+			if got := w.ask(t.Context(), prompt("hi")); got.Code != http.StatusOK || w.hits.Load() != 2 {
+				t.Errorf("%d %s after %d tries", got.Code, got.Body, w.hits.Load())
+			}
+			w.answer = busy("5")
+			if got := w.ask(t.Context(), prompt("hu")); got.Code == http.StatusOK || w.hits.Load() != 4 {
+				t.Errorf("%d %s after %d tries", got.Code, got.Body, w.hits.Load())
 			}
 		})
 	})

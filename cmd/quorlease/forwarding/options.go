@@ -37,7 +37,8 @@ something that it says too, they count. It has no keys, and only names of files 
 variables that do; names of files are relative to its own directory.
 
 It works without nodes: it then lets through what each limit says for that case, and
-raises an alert, once in its log and at --alert-webhook and --alertmanager. Beyond loopback it wants clients with keys, and TLS or --insecure.
+raises an alert, in its log and at --alert-webhook and --alertmanager. Beyond
+loopback it wants clients with keys, and TLS or --insecure.
 
 --check says what it would do, and opens no port. Exit codes: 0 told to stop, or
 nothing wrong, 1 it could not start, 2 a setting is wrong.`
