@@ -11,21 +11,20 @@ import (
 // that fails for everybody is not sent everything three times. It is safe for concurrent
 // use.
 type balance struct {
-	rule   retry.TokenRule
 	mu     sync.Mutex
 	tokens retry.Tokens // guarded by mu
 }
 
 // pays says whether one more try is paid for, and pays.
-func (b *balance) pays(now time.Duration) bool {
+func (b *balance) pays(now time.Duration, rule retry.TokenRule) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.tokens.Retry(int64(now), b.rule)
+	return b.tokens.Retry(int64(now), rule)
 }
 
 // refund adds what a success is worth.
-func (b *balance) refund() {
+func (b *balance) refund(rule retry.TokenRule) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.tokens.Success(b.rule)
+	b.tokens.Success(rule)
 }

@@ -98,16 +98,22 @@ var (
 // rooms are what all bodies take, and those of each client, so that none of them fills it for
 // all others. It is safe for concurrent use.
 type rooms struct {
+	mu sync.Mutex
 	// most is what all of them may take, and share what those of one client may.
-	most, share int64
-
-	mu       sync.Mutex
-	all      int64            // guarded by mu
-	byClient map[string]int64 // guarded by mu
+	most, share int64            // guarded by mu
+	all         int64            // guarded by mu
+	byClient    map[string]int64 // guarded by mu
 }
 
 func newRooms(most, share int64) *rooms {
 	return &rooms{most: most, share: share, byClient: make(map[string]int64)}
+}
+
+// bound changes how much there may be. What is held already stays.
+func (r *rooms) bound(most, share int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.most, r.share = most, share
 }
 
 // take takes so many bytes for a client.
@@ -163,13 +169,13 @@ func (*spoken) Close() error { return nil }
 
 // read holds a client's body, and what is to be known of it. Its room has one user, also with
 // an error.
-func (g *Gateway) read(r *http.Request, client string) (b body, err error) {
+func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, err error) {
 	b.room = &room{rooms: g.rooms, client: client, users: 1}
-	if r.ContentLength > g.config.BodyMax {
+	if r.ContentLength > set.BodyMax {
 		return b, estimate.ErrTooLarge
 	}
 	options := g.config.Estimates
-	options.BytesMax = g.config.BodyMax
+	options.BytesMax = set.BodyMax
 	estimated := estimate.NewBody(options)
 	var held bytes.Buffer
 	if r.ContentLength > 0 {

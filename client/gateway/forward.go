@@ -190,7 +190,7 @@ func (s *sending) classify(answer *http.Response, text []byte, event string) pro
 	outcome := outcomeOf(&verdict)
 	s.permit.Done(c.gateway.now(), outcome, hint)
 	if outcome == circuit.Succeeded {
-		c.gateway.balances[c.deployment].refund()
+		c.set.balances[c.deployment].refund(c.set.RetryTokens)
 	}
 	c.tell(&verdict)
 	if outcome == circuit.Throttled || outcome == circuit.Overloaded {

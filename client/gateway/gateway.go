@@ -34,9 +34,11 @@ type Authority interface {
 // Gateway is an http.Handler in front of providers. It is safe for concurrent use. Make
 // one with New.
 type Gateway struct {
-	config    Config
-	began     time.Time
-	markers   *attempt.Reader
+	config Config
+	began  time.Time
+	// live are the settings in force, which Reload replaces, one after the other.
+	live      atomic.Pointer[settings]
+	reloading sync.Mutex
 	attempts  *attempt.Table
 	hasher    *canon.Hasher
 	board     *circuit.Board
@@ -50,12 +52,8 @@ type Gateway struct {
 	closers  []io.Closer
 	upstream http.RoundTripper
 	// own is upstream where that was made here.
-	own      *http.Transport
-	classes  map[string]*Class
-	balances map[*Deployment]*balance
-	rooms    *rooms
-	// kept are the headers of requests that no provider gets.
-	kept   headerSet
+	own    *http.Transport
+	rooms  *rooms
 	counts counts
 	said   seldom
 	// unmatched are requests that no limit fits.
@@ -133,21 +131,12 @@ func New(c Config) (*Gateway, error) {
 		c.Logger = slog.Default()
 	}
 	g := &Gateway{
-		config: c, began: time.Now(), upstream: c.Transport,
-		kept: namesOf(hop, between, c.Who.Headers()), rooms: newRooms(c.BodiesMax, c.BodiesClientMax),
-		classes: map[string]*Class{}, balances: map[*Deployment]*balance{},
+		config: c, began: time.Now(), upstream: c.Transport, rooms: newRooms(c.BodiesMax, c.BodiesClientMax),
 	}
 	g.life, g.end = context.WithCancel(context.Background())
-	g.config.Deployments = slices.Clone(c.Deployments)
 	if g.upstream == nil {
 		g.own = newTransport()
 		g.upstream = g.own
-	}
-	for i := range g.config.Deployments {
-		g.balances[&g.config.Deployments[i]] = &balance{rule: c.RetryTokens}
-	}
-	for i := range c.Classes {
-		g.classes[c.Classes[i].Name] = &c.Classes[i]
 	}
 	if err := g.assemble(); err != nil {
 		_ = g.Close()
@@ -157,11 +146,13 @@ func New(c Config) (*Gateway, error) {
 }
 
 // assemble makes the parts.
-func (g *Gateway) assemble() (err error) {
+func (g *Gateway) assemble() error {
 	c := &g.config
-	if g.markers, err = attempt.NewReader(c.Markers); err != nil {
+	now, err := settle(c, nil)
+	if err != nil {
 		return err
 	}
+	g.live.Store(now)
 	if g.attempts, err = attempt.NewTable(c.Attempts); err != nil {
 		return err
 	}
@@ -171,10 +162,7 @@ func (g *Gateway) assemble() (err error) {
 	if g.estimates, err = estimate.NewCorrections(estimate.CorrectionsOptions{}); err != nil {
 		return err
 	}
-	c.Circuits.Actions = map[string]circuit.Action{}
-	for name, class := range g.classes {
-		c.Circuits.Actions[name] = class.Closed
-	}
+	c.Circuits.Actions = now.actions()
 	c.Shared.Transient = isTransient
 	c.Told.Authority, c.Told.Logger = c.Authority, c.Logger
 	if g.teller, err = told.New(c.Told); err != nil {
@@ -228,7 +216,7 @@ func (g *Gateway) Close() error {
 // does not know: work is sent there again. It is false where there is no such deployment.
 func (g *Gateway) Cleared(deployment string) bool {
 	is := func(d Deployment) bool { return d.Name == deployment }
-	if !slices.ContainsFunc(g.config.Deployments, is) {
+	if !slices.ContainsFunc(g.live.Load().Deployments, is) {
 		return false
 	}
 	g.teller.Cleared(deployment)
@@ -253,14 +241,6 @@ func (g *Gateway) Stats() Stats {
 
 // now is the time that the parts know.
 func (g *Gateway) now() time.Duration { return time.Since(g.began) }
-
-// class is how a request of that class waits.
-func (g *Gateway) class(name string) *Class {
-	if class, ok := g.classes[name]; ok {
-		return class
-	}
-	return &g.config.Classes[0]
-}
 
 // newTransport keeps enough connections for everybody who asks at once.
 func newTransport() *http.Transport {
@@ -293,12 +273,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // find is the deployment that takes a path and the model that a body names, and what the
 // path is for it.
-func (g *Gateway) find(path, model string) (*Deployment, route, bool) {
+func (s *settings) find(path, model string) (*Deployment, route, bool) {
 	var open *Deployment
 	var fits route
 	look := routing{path: path}
-	for i := range g.config.Deployments {
-		d := &g.config.Deployments[i]
+	for i := range s.Deployments {
+		d := &s.Deployments[i]
 		match, ok := look.at(d.Provider)
 		if !ok {
 			continue

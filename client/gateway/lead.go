@@ -71,7 +71,7 @@ func (c *call) lead(ctx context.Context, out sink) error {
 			if c.patience < next.after {
 				return &refusedError{refusal: next.refusal}
 			}
-		case now.tries == g.config.Tries || c.patience < next.after || !g.balances[c.deployment].pays(g.now()):
+		case now.tries == c.set.Tries || c.patience < next.after || !c.pays():
 			g.counts.exhausted.Add(1)
 			return &refusedError{refusal: next.refusal}
 		default:
@@ -168,6 +168,11 @@ func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	default:
 		return receipt{held}, nil
 	}
+}
+
+// pays says whether one more try is paid for, and pays.
+func (c *call) pays() bool {
+	return c.set.balances[c.deployment].pays(c.gateway.now(), c.set.RetryTokens)
 }
 
 // waited takes in that it has waited since then.

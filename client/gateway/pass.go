@@ -18,7 +18,7 @@ import (
 // request, without a look at what it says, and once.
 func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
-	c.deployment = g.home(c.request)
+	c.deployment = c.set.home(c.request)
 	c.describe()
 	if g.teller.Capped(c.about) {
 		c.refuse(w, &refuse.Refusal{Reason: refuse.SpendCap, Scope: "deployment"})
@@ -67,7 +67,7 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 
 // home is the deployment that gets what is no work for a model: the first one of the
 // provider whose clients ask like this, or the first of all.
-func (g *Gateway) home(r *http.Request) *Deployment {
+func (s *settings) home(r *http.Request) *Deployment {
 	name := ""
 	switch {
 	case r.Header.Get("Anthropic-Version") != "":
@@ -75,10 +75,10 @@ func (g *Gateway) home(r *http.Request) *Deployment {
 	case strings.HasPrefix(r.URL.Path, "/openai/"):
 		name = provider.NameAzure
 	}
-	for i := range g.config.Deployments {
-		if d := &g.config.Deployments[i]; d.Provider.Name == name {
+	for i := range s.Deployments {
+		if d := &s.Deployments[i]; d.Provider.Name == name {
 			return d
 		}
 	}
-	return &g.config.Deployments[0]
+	return &s.Deployments[0]
 }

@@ -29,7 +29,9 @@ type route struct {
 
 // call is one request.
 type call struct {
-	gateway    *Gateway
+	gateway *Gateway
+	// set are the settings when it began.
+	set        *settings
 	request    *http.Request
 	who        who.Identity
 	class      *Class
@@ -53,7 +55,7 @@ type call struct {
 // a part of it for the whole.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.counts.requests.Add(1)
-	c := &call{gateway: g, asker: refuse.Asker{Accept: r.Header.Get("Accept")}}
+	c := &call{gateway: g, set: g.live.Load(), asker: refuse.Asker{Accept: r.Header.Get("Accept")}}
 	ctx, leave, open := g.enter(r.Context())
 	defer leave()
 	c.request = r.WithContext(ctx)
@@ -91,13 +93,13 @@ func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 		c.refuse(w, &refuse.Refusal{Reason: refuse.Malformed, Param: "path", Detail: "the path has empty or dotted segments"})
 		return
 	}
-	c.asker.Body = g.form(r.URL.Path)
-	identity, refusal := g.config.Who.Identify(r)
+	c.asker.Body = c.set.form(r.URL.Path)
+	identity, refusal := c.set.Who.Identify(r)
 	if refusal != nil {
 		c.refuse(w, refusal)
 		return
 	}
-	c.who, c.class = identity, g.class(identity.Class)
+	c.who, c.class = identity, c.set.class(identity.Class)
 	c.patience = c.class.MaxWait
 	for _, warning := range identity.Warnings {
 		w.Header().Add(warningHeader, warning)
@@ -107,7 +109,7 @@ func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	var err error
-	c.body, err = g.read(r, c.who.Client)
+	c.body, err = g.read(r, c.set, c.who.Client)
 	defer c.body.leave()
 	if err != nil {
 		refusal := unreadable(err)
@@ -136,10 +138,10 @@ func isPlain(path string) bool {
 }
 
 // form is the form of errors that the clients of a path expect.
-func (g *Gateway) form(path string) provider.Body {
+func (s *settings) form(path string) provider.Body {
 	look := routing{path: path}
-	for i := range g.config.Deployments {
-		if match, ok := look.at(g.config.Deployments[i].Provider); ok {
+	for i := range s.Deployments {
+		if match, ok := look.at(s.Deployments[i].Provider); ok {
 			return match.Body
 		}
 	}
@@ -150,7 +152,7 @@ func (g *Gateway) form(path string) provider.Body {
 func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
 	var ok bool
-	c.deployment, c.route, ok = g.find(c.request.URL.Path, c.body.request.Model)
+	c.deployment, c.route, ok = c.set.find(c.request.URL.Path, c.body.request.Model)
 	if !ok {
 		c.refuse(w, &refuse.Refusal{
 			Reason: refuse.Malformed, Param: "model", Detail: "no deployment of this gateway has the model",
@@ -159,7 +161,7 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	}
 	c.asker.Body = c.route.Body
 	c.describe()
-	declared := g.markers.Read(c.request.Header)
+	declared := c.set.markers.Read(c.request.Header)
 	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" {
 		w.Header().Add(warningHeader, advice)
 		g.config.Logger.Warn("a client retries by itself although the gateway does",
@@ -226,7 +228,7 @@ func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome
 
 // isShared says whether its answer may be somebody else's, too.
 func (c *call) isShared() bool {
-	return !c.gateway.config.NoSharing && c.request.Header.Get("X-Coalesce") != "false"
+	return !c.set.NoSharing && c.request.Header.Get("X-Coalesce") != "false"
 }
 
 // telling are headers that an answer depends on beside its body: what form it has, and whose

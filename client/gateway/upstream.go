@@ -77,7 +77,7 @@ func (c *call) isForeign() bool {
 // headers are those of a request that is sent: the client's, without what is between it and
 // the gateway, and with what the provider wants.
 func (c *call) headers() http.Header {
-	to := without(c.request.Header, c.gateway.kept)
+	to := without(c.request.Header, c.set.kept)
 	// What is passed on is looked at.
 	to["Accept-Encoding"] = identity
 	wanted := c.deployment.keysOf()

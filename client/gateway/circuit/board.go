@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -13,6 +14,8 @@ import (
 // same for all methods.
 type Board struct {
 	config Config
+	// actions are Config.Actions, until Act has others.
+	actions atomic.Pointer[map[string]Action]
 
 	mu struct {
 		sync.Mutex
@@ -33,10 +36,21 @@ func New(c Config) (*Board, error) {
 		return nil, fmt.Errorf("circuit configuration: %w", err)
 	}
 	// Whoever configures it may go on with the map.
-	c.Actions = maps.Clone(c.Actions)
 	b := &Board{config: c}
+	actions := maps.Clone(c.Actions)
+	b.actions.Store(&actions)
 	b.mu.circuits, b.mu.byAge = make(map[Key]*circuit), list.New()
 	return b, nil
+}
+
+// Act replaces Config.Actions, for calls that begin from now on.
+func (b *Board) Act(actions map[string]Action) error {
+	if err := validActions(actions); err != nil {
+		return err
+	}
+	actions = maps.Clone(actions)
+	b.actions.Store(&actions)
+	return nil
 }
 
 // Stats are what a Board has done since it was made, and what it holds.

@@ -15,7 +15,7 @@ type Call struct {
 // while that is closed.
 func (b *Board) Call(tenant, deployment, class string) *Call {
 	return &Call{
-		board: b, action: b.config.Actions[class],
+		board: b, action: (*b.actions.Load())[class],
 		keys: [2]Key{{Tenant: tenant, Deployment: deployment}, {Deployment: deployment, All: true}},
 	}
 }

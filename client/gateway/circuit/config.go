@@ -131,10 +131,15 @@ func (c *Config) validate() error {
 		within("keys", c.Keys, 16, 1<<20),
 		within("idle", c.Idle, time.Second, 24*time.Hour),
 	}
-	if len(c.Actions) > actionsMax {
-		problems = append(problems, fmt.Errorf("actions: %d classes, at most %d", len(c.Actions), actionsMax))
+	return errors.Join(append(problems, validActions(c.Actions))...)
+}
+
+func validActions(actions map[string]Action) error {
+	if len(actions) > actionsMax {
+		return fmt.Errorf("actions: %d classes, at most %d", len(actions), actionsMax)
 	}
-	for class, action := range c.Actions {
+	var problems []error
+	for class, action := range actions {
 		if action != Shed && action != Defer {
 			problems = append(problems, fmt.Errorf("actions: class %.64q: %d, shed (0) or defer (1)", class, action))
 		}

@@ -34,7 +34,8 @@ and it forwards what is granted. It logs to standard error.
 which say with the header x-client-id who they are. A file (--config) says
 everything else, and who may ask from elsewhere; where flags or the environment say
 something that it says too, they count. It has no keys, and only names of files and
-variables that do; names of files are relative to its own directory.
+variables that do; names of files are relative to its own directory. SIGHUP makes
+it read the file again: all of it counts then, or nothing.
 
 It works without nodes: it then lets through what each limit says for that case, and
 raises an alert, in its log and at --alert-webhook and --alertmanager. Beyond

@@ -8,10 +8,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -64,6 +67,8 @@ type running struct {
 	// admin is nil where nobody may ask.
 	admin  *http.Server
 	logger hclog.Logger
+	// identity is the certificate, nil where there is none.
+	identity atomic.Pointer[tls.Certificate]
 	// draining: it was told to stop.
 	draining atomic.Bool
 	// failed gets why a listener stopped by itself, and listening waits for all.
@@ -71,17 +76,30 @@ type running struct {
 	listening sync.WaitGroup
 }
 
-// Run serves until the context ends, which is no error, or a listener fails. Complete was
-// called before.
+// Run serves until the context ends, which is no error, or a listener fails. With a file a
+// hangup makes it read that again, whatever such a signal meant before. Complete was called
+// before.
 func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
+	hangups := make(chan os.Signal, 1)
+	if o.config != "" {
+		signal.Reset(syscall.SIGHUP)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 	r, err := o.start(ctx, logger)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-ctx.Done():
+	for err == nil && ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-r.failed:
+		case <-hangups:
+			r.reload(ctx, o)
+		}
+	}
+	if err == nil {
 		logger.Info("told to stop", "drain", o.drain)
-	case err = <-r.failed:
 	}
 	r.stop(o.drain) //nolint:contextcheck // ctx has ended: stopping has its own time
 	return err
@@ -106,10 +124,13 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 		}
 		return errors.Join(programs.Close(), admin.Close())
 	}
-	if programs, err = o.secured(programs); err != nil {
+	r := &running{logger: logger, failed: make(chan error, 2)}
+	certificate, err := o.certificate()
+	if err != nil {
 		return nil, errors.Join(err, closeListeners())
 	}
-	r := &running{logger: logger, failed: make(chan error, 2)}
+	r.identity.Store(certificate)
+	programs = r.secured(programs)
 	if err := r.build(o); err != nil { //nolint:contextcheck // what is made outlives the start
 		return nil, errors.Join(err, closeListeners())
 	}
@@ -125,20 +146,6 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 	}
 	logger.Info("serving", append(where, "nodes", strings.Join(o.file.Endpoints, ","))...)
 	return r, nil
-}
-
-// secured adds TLS to a listener, where there is a certificate.
-func (o *Options) secured(l net.Listener) (net.Listener, error) {
-	if o.file.Certificate == "" {
-		return l, nil
-	}
-	certificate, err := tls.LoadX509KeyPair(o.file.Certificate, o.file.CertificateKey)
-	if err != nil {
-		return l, exit.Usagef("tls: %w", err)
-	}
-	return tls.NewListener(l, &tls.Config{
-		Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-	}), nil
 }
 
 // build makes what answers. What was made is closed again where something fails.
