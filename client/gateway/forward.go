@@ -144,10 +144,8 @@ func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
 	}
 	s.refused()
 	c := s.call
-	if answer.StatusCode == http.StatusUnauthorized && c.deployment.Key != "" {
-		// It is the gateway's key that is wrong, and part of it may stand in the answer.
-		c.gateway.config.Logger.Error("the provider does not take the key of a deployment", "deployment", c.deployment.Name)
-		return nil, &refusedError{refusal: c.unusable("the gateway's access to the provider is not in order")}
+	if no := c.unpassable(answer); no != nil {
+		return nil, no
 	}
 	c.begin(out, head{answer.StatusCode, passable(answer)})
 	if _, failed := out.Write(text); failed != nil {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
@@ -48,21 +49,42 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 			p.Out.Header = c.headers()
 		},
 		ModifyResponse: func(answer *http.Response) error {
+			if no := c.unpassable(answer); no != nil {
+				return no
+			}
 			answer.Header = passable(answer)
 			return nil
 		},
-		ErrorHandler: func(w http.ResponseWriter, r *http.Request, _ error) {
-			if r.Context().Err() != nil {
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			var no *refusedError
+			switch {
+			case r.Context().Err() != nil:
 				g.counts.gone.Add(1)
 				c.aborted = true
-				return
+			case errors.As(err, &no):
+				c.refuse(w, &no.refusal)
+			default:
+				refusal := c.unusable("the provider can't be reached")
+				c.refuse(w, &refusal)
 			}
-			refusal := c.unusable("the provider can't be reached")
-			c.refuse(w, &refusal)
 		},
 	}
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
 	proxy.ServeHTTP(w, c.request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+}
+
+// unpassable is the refusal in the place of an answer that is passed on to nobody, or nil.
+func (c *call) unpassable(answer *http.Response) error {
+	switch code := answer.StatusCode; {
+	case code < 200 || code/100 == 3 && code != http.StatusNotModified || code > 599:
+		// A client that followed it would leave the gateway, with its key.
+		return &refusedError{refusal: c.unusable("the provider has answered what is passed on to nobody")}
+	case code == http.StatusUnauthorized && c.deployment.Key != "":
+		// It is the gateway's key that is wrong, and part of it may stand in the answer.
+		c.gateway.config.Logger.Error("the provider does not take the key of a deployment", "deployment", c.deployment.Name)
+		return &refusedError{refusal: c.unusable("the gateway's access to the provider is not in order")}
+	}
+	return nil
 }
 
 // home is the deployment that gets what is no work for a model: the first one of the

@@ -19,13 +19,19 @@ var hop = []string{
 
 // between are headers that are between a client, what stands before the gateway, and the
 // gateway.
-var between = []string{"Cookie", "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Coalesce"}
+var between = []string{
+	"Cookie", "Forwarded", "Via", "X-Coalesce", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port",
+	"X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-Ip",
+}
 
 // theirs are headers of a provider's answer that are about its site and account, and ours
 // those that say what only the gateway says. There is one length, whatever was said.
 var (
-	theirs = []string{"Set-Cookie", "Alt-Svc", "Strict-Transport-Security", "Openai-Organization", "Content-Length"}
-	ours   = []string{"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, "Ratelimit", "Ratelimit-Policy"}
+	theirs = []string{
+		"Alt-Svc", "Anthropic-Organization-Id", "Content-Length", "Openai-Organization", "Openai-Project", "Set-Cookie",
+		"Strict-Transport-Security",
+	}
+	ours = []string{"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, "Ratelimit", "Ratelimit-Policy"}
 )
 
 // headerSet is a set of headers, in their canonical form.

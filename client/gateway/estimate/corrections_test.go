@@ -242,3 +242,16 @@ func TestCorrectionsConcurrently(t *testing.T) {
 		t.Errorf("%d requests and %d pairs, want 16000 and 3", errs.Requests(), c.Len())
 	}
 }
+
+// A bar has what is exactly at its end: seven of a hundred are no eighth.
+func TestErrorsAreCountedExactly(t *testing.T) {
+	t.Parallel()
+	for percent := int64(-99); percent < 400; percent++ {
+		c := corrections(t, 16)
+		c.Learn("a", "m", 100, 100+percent)
+		errors := c.Errors()
+		if got, want := errors.Quantile(1), float64(percent)/100; got != want {
+			t.Errorf("%d reported of 100: %v, want %v", 100+percent, got, want)
+		}
+	}
+}

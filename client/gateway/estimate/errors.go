@@ -44,12 +44,13 @@ func (e *Errors) add(estimated, reported int64) {
 // bucketOf is the bar of an error, which is rounded up: a margin must not be too small
 // for what it was made of.
 func bucketOf(estimated, reported int64) int {
-	over := float64(reported-estimated) / float64(max(1, estimated)) * below
-	at := int(min(max(over, -below), bucketsLen))
-	if over > float64(at) {
+	// Neither is above 2^53, so that this fits.
+	over, whole := (reported-estimated)*below, max(1, estimated)
+	at := over / whole
+	if over%whole > 0 {
 		at++
 	}
-	return min(max(at+below-1, 0), bucketsLen-1)
+	return int(min(max(at+below-1, 0), bucketsLen-1))
 }
 
 func (e *Errors) age() {

@@ -76,7 +76,7 @@ func ofBodies() []figure {
 	return []figure{
 		counter("quorlease_gateway_bodies_refused_total", "Bodies of requests for which there was no room.",
 			func(s *gateway.Stats) uint64 { return s.Unread }),
-		gauge("quorlease_gateway_bodies_held_bytes", "Bytes of bodies that are held until their requests are answered.",
+		gauge("quorlease_gateway_bodies_held_bytes", "Bytes of bodies that are held until an answer begins.",
 			func(s *gateway.Stats) float64 { return float64(s.Held) }),
 	}
 }

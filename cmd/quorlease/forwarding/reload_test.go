@@ -17,7 +17,9 @@ import (
 func TestHangup(t *testing.T) {
 	const before = `listen: 127.0.0.1:0
 tls: {cert_file: tls.crt, key_file: tls.key}
-deployments: [{name: a, upstream: "https://127.0.0.1:1", key_file: key}, {name: b, upstream: "https://127.0.0.1:1", models: [b]}]
+deployments:
+  - {name: a, upstream: "https://127.0.0.1:1", key_file: key}
+  - {name: b, upstream: "https://127.0.0.1:1", models: [b]}
 clients: [{name: notes, key_file: notes.key}]
 `
 	dir := written(t, map[string]string{"gateway.yaml": before, "key": "SECRET-1\n", "notes.key": "SECRET-0123456789\n"})
@@ -55,10 +57,14 @@ clients: [{name: notes, key_file: notes.key}]
 	}{
 		{"nothing", before, `read the file again: changed=(nothing)`, http.StatusBadRequest},
 		{
-			"fixed", strings.Replace(before, "127.0.0.1:0", "127.0.0.1:9", 1) + "admin: 127.0.0.1:10\nhash_key_file: notes.key\n",
+			"fixed",
+			strings.Replace(before, "127.0.0.1:0", "127.0.0.1:9", 1) + "admin: 127.0.0.1:10\nhash_key_file: notes.key\n",
 			`the file is not taken, .*(listen, admin, hash_key_file: can't change while it runs)`, http.StatusBadRequest,
 		},
-		{"wrong", before + "tries: 99\n", `the file is not taken, .*(tries: 99 is out of range 1..10)`, http.StatusBadRequest},
+		{
+			"wrong", before + "tries: 99\n",
+			`the file is not taken, .*(tries: 99 is out of range 1..10)`, http.StatusBadRequest,
+		},
 		{
 			"a key file that is gone", strings.Replace(before, "key_file: key", "key_file: gone", 1),
 			`the file is not taken, .*(deployments\[0\].key_file: open)`, http.StatusBadRequest,
