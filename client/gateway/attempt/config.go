@@ -2,8 +2,9 @@ package attempt
 
 import (
 	"errors"
-	"fmt"
 	"time"
+
+	"github.com/quorlease/quorlease/client/gateway/internal/bound"
 )
 
 // Config says how much is remembered, and when a client counts as one that retries. The
@@ -39,39 +40,25 @@ type Config struct {
 const shards = 16
 
 func (c *Config) defaults() {
-	put(&c.TTL, 2*time.Minute)
-	put(&c.PerClient, 4096)
-	put(&c.Clients, 16_384)
-	put(&c.Entries, 262_144)
-	put(&c.Gap, 2*time.Second)
-	put(&c.Failures, 5)
-	put(&c.FractionBP, 5000)
-	put(&c.AdviseEvery, time.Hour)
-}
-
-func put[T comparable](field *T, value T) {
-	var absent T
-	if *field == absent {
-		*field = value
-	}
+	bound.Default(&c.TTL, 2*time.Minute)
+	bound.Default(&c.PerClient, 4096)
+	bound.Default(&c.Clients, 16_384)
+	bound.Default(&c.Entries, 262_144)
+	bound.Default(&c.Gap, 2*time.Second)
+	bound.Default(&c.Failures, 5)
+	bound.Default(&c.FractionBP, 5000)
+	bound.Default(&c.AdviseEvery, time.Hour)
 }
 
 func (c *Config) validate() error {
 	return errors.Join(
-		within("ttl", c.TTL, time.Second, time.Hour),
-		within("per client", c.PerClient, 16, 1<<20),
-		within("clients", c.Clients, shards, 1<<20),
-		within("entries", c.Entries, 16*shards, 1<<24),
-		within("gap", c.Gap, 100*time.Millisecond, time.Minute),
-		within("failures", c.Failures, 1, 1<<20),
-		within("fraction", c.FractionBP, 1, 10_000),
-		within("advise every", c.AdviseEvery, time.Minute, 24*time.Hour),
+		bound.Within("ttl", c.TTL, time.Second, time.Hour),
+		bound.Within("per client", c.PerClient, 16, 1<<20),
+		bound.Within("clients", c.Clients, shards, 1<<20),
+		bound.Within("entries", c.Entries, 16*shards, 1<<24),
+		bound.Within("gap", c.Gap, 100*time.Millisecond, time.Minute),
+		bound.Within("failures", c.Failures, 1, 1<<20),
+		bound.Within("fraction", c.FractionBP, 1, 10_000),
+		bound.Within("advise every", c.AdviseEvery, time.Minute, 24*time.Hour),
 	)
-}
-
-func within[T int | uint32 | time.Duration](name string, value, least, most T) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s: %v, %v to %v", name, value, least, most)
-	}
-	return nil
 }

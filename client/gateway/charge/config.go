@@ -3,10 +3,10 @@ package charge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/quorlease/quorlease/client"
+	"github.com/quorlease/quorlease/client/gateway/internal/bound"
 	"github.com/quorlease/quorlease/client/report"
 )
 
@@ -64,44 +64,31 @@ type Config struct {
 }
 
 func (c *Config) defaults() {
-	put(&c.Plans, 8192)
-	put(&c.PlanLife, 10*time.Second)
-	put(&c.Limiters, 1024)
-	put(&c.Idle, 30*time.Second)
-	put(&c.Busy, 4)
-	put(&c.Workers, 8)
-	put(&c.Settlements, 4096)
-	put(&c.CallMax, time.Hour)
-	put(&c.CloseWithin, 2*time.Second)
-}
-
-func put[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
+	bound.Default(&c.Plans, 8192)
+	bound.Default(&c.PlanLife, 10*time.Second)
+	bound.Default(&c.Limiters, 1024)
+	bound.Default(&c.Idle, 30*time.Second)
+	bound.Default(&c.Busy, 4)
+	bound.Default(&c.Workers, 8)
+	bound.Default(&c.Settlements, 4096)
+	bound.Default(&c.CallMax, time.Hour)
+	bound.Default(&c.CloseWithin, 2*time.Second)
 }
 
 func (c *Config) validate() error {
 	problems := []error{
-		within("plans", c.Plans, 16, 1<<20),
-		within("plan life", c.PlanLife, 100*time.Millisecond, 10*time.Minute),
-		within("limiters", c.Limiters, 1, 1<<16),
-		within("idle", c.Idle, time.Second, time.Hour),
-		within("busy", c.Busy, 1, 1000),
-		within("workers", c.Workers, 1, 256),
-		within("settlements", c.Settlements, 1, 1<<20),
-		within("call max", c.CallMax, time.Second, 24*time.Hour),
-		within("close within", c.CloseWithin, 0, time.Minute),
+		bound.Within("plans", c.Plans, 16, 1<<20),
+		bound.Within("plan life", c.PlanLife, 100*time.Millisecond, 10*time.Minute),
+		bound.Within("limiters", c.Limiters, 1, 1<<16),
+		bound.Within("idle", c.Idle, time.Second, time.Hour),
+		bound.Within("busy", c.Busy, 1, 1000),
+		bound.Within("workers", c.Workers, 1, 256),
+		bound.Within("settlements", c.Settlements, 1, 1<<20),
+		bound.Within("call max", c.CallMax, time.Second, 24*time.Hour),
+		bound.Within("close within", c.CloseWithin, 0, time.Minute),
 	}
 	if c.Authority == nil {
 		problems = append(problems, errors.New("authority: missing"))
 	}
 	return errors.Join(problems...)
-}
-
-func within[T int | time.Duration](name string, value, least, most T) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s: %v, %v to %v", name, value, least, most)
-	}
-	return nil
 }

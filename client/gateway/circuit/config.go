@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/quorlease/quorlease/client/gateway/internal/bound"
 )
 
 // Action is what is to be done with a request.
@@ -97,39 +99,33 @@ type Config struct {
 const actionsMax = 64
 
 func (c *Config) defaults() {
-	put(&c.CallThrottles, 3)
-	put(&c.Least, 20)
-	put(&c.FractionBP, 5000)
-	put(&c.Window, 10*time.Second)
-	put(&c.Open, 30*time.Second)
-	put(&c.HintMax, max(time.Hour, c.Open))
-	put(&c.JitterMax, 3*time.Second)
-	put(&c.ProbeMax, time.Minute)
-	put(&c.Keys, 16_384)
-	put(&c.Idle, 10*time.Minute)
+	bound.Default(&c.CallThrottles, 3)
+	bound.Default(&c.Least, 20)
+	bound.Default(&c.FractionBP, 5000)
+	bound.Default(&c.Window, 10*time.Second)
+	bound.Default(&c.Open, 30*time.Second)
+	bound.Default(&c.HintMax, max(time.Hour, c.Open))
+	bound.Default(&c.JitterMax, 3*time.Second)
+	bound.Default(&c.ProbeMax, time.Minute)
+	bound.Default(&c.Keys, 16_384)
+	bound.Default(&c.Idle, 10*time.Minute)
 	if c.Jitter == nil {
 		c.Jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) }
-	}
-}
-
-func put[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
 	}
 }
 
 func (c *Config) validate() error {
 	problems := []error{
 		orOff("call throttles", c.CallThrottles, 100),
-		within("least", c.Least, 1, 1<<20),
+		bound.Within("least", c.Least, 1, 1<<20),
 		orOff("fraction", c.FractionBP, 10_000),
-		within("window", c.Window, time.Second, time.Hour),
-		within("open", c.Open, time.Second, time.Hour),
-		within("hint max", c.HintMax, c.Open, 24*time.Hour),
-		within("jitter max", c.JitterMax, time.Millisecond, 10*time.Minute),
-		within("probe max", c.ProbeMax, time.Second, time.Hour),
-		within("keys", c.Keys, 16, 1<<20),
-		within("idle", c.Idle, time.Second, 24*time.Hour),
+		bound.Within("window", c.Window, time.Second, time.Hour),
+		bound.Within("open", c.Open, time.Second, time.Hour),
+		bound.Within("hint max", c.HintMax, c.Open, 24*time.Hour),
+		bound.Within("jitter max", c.JitterMax, time.Millisecond, 10*time.Minute),
+		bound.Within("probe max", c.ProbeMax, time.Second, time.Hour),
+		bound.Within("keys", c.Keys, 16, 1<<20),
+		bound.Within("idle", c.Idle, time.Second, 24*time.Hour),
 	}
 	return errors.Join(append(problems, validActions(c.Actions))...)
 }
@@ -147,16 +143,9 @@ func validActions(actions map[string]Action) error {
 	return errors.Join(problems...)
 }
 
-func within[T int | time.Duration](name string, value, least, most T) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s: %v, %v to %v", name, value, least, most)
-	}
-	return nil
-}
-
 func orOff(name string, value, most int) error {
 	if value == -1 {
 		return nil
 	}
-	return within(name, value, 1, most)
+	return bound.Within(name, value, 1, most)
 }

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quorlease/quorlease/client/gateway/canon"
+	"github.com/quorlease/quorlease/client/gateway/internal/bound"
 )
 
 // Key is what makes requests equal. Those of two tenants never are.
@@ -112,35 +113,24 @@ func New[M any](c Config) (*Group[M], error) {
 }
 
 func (c *Config) defaults() {
-	put(&c.Calls, 4096)
-	put(&c.Followers, 1024)
-	put(&c.CallBytes, 1<<20)
-	put(&c.Bytes, max(64<<20, c.CallBytes))
-	put(&c.Promotions, 1)
+	bound.Default(&c.Calls, 4096)
+	bound.Default(&c.Followers, 1024)
+	bound.Default(&c.CallBytes, 1<<20)
+	bound.Default(&c.Bytes, max(64<<20, c.CallBytes))
+	bound.Default(&c.Promotions, 1)
 	if c.Transient == nil {
 		c.Transient = func(error) bool { return false }
 	}
 }
 
-func put[T int | int64](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
 func (c *Config) validate() error {
-	var problems []error
-	within := func(name string, value, least, most int64) {
-		if value < least || value > most {
-			problems = append(problems, fmt.Errorf("%s: %d, %d to %d", name, value, least, most))
-		}
-	}
-	within("calls", int64(c.Calls), 1, 1<<20)
-	within("followers", int64(c.Followers), 1, 1<<20)
-	within("call bytes", c.CallBytes, callBytesMin, callBytesMax)
-	within("bytes", c.Bytes, c.CallBytes, 1<<40)
-	within("promotions", int64(c.Promotions), -1, 100)
-	return errors.Join(problems...)
+	return errors.Join(
+		bound.Within("calls", int64(c.Calls), 1, 1<<20),
+		bound.Within("followers", int64(c.Followers), 1, 1<<20),
+		bound.Within("call bytes", c.CallBytes, callBytesMin, callBytesMax),
+		bound.Within("bytes", c.Bytes, c.CallBytes, 1<<40),
+		bound.Within("promotions", int64(c.Promotions), -1, 100),
+	)
 }
 
 // Join takes part in the work for key: what is in flight, or else work, which begins. It

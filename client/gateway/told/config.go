@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/client/feedback"
+	"github.com/quorlease/quorlease/client/gateway/internal/bound"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/names"
 )
@@ -76,15 +77,15 @@ type Config struct {
 const batchMax = 64
 
 func (c *Config) defaults() {
-	put(&c.Queue, 4096)
-	put(&c.Batch, batchMax)
-	put(&c.HeadersGap, 250*time.Millisecond)
-	put(&c.Moment, time.Second)
-	put(&c.Keep, 10*time.Second)
-	put(&c.LeastPause, 5*time.Second)
-	put(&c.Keys, 16_384)
-	put(&c.Recheck, 10*time.Second)
-	put(&c.CloseWithin, 2*time.Second)
+	bound.Default(&c.Queue, 4096)
+	bound.Default(&c.Batch, batchMax)
+	bound.Default(&c.HeadersGap, 250*time.Millisecond)
+	bound.Default(&c.Moment, time.Second)
+	bound.Default(&c.Keep, 10*time.Second)
+	bound.Default(&c.LeastPause, 5*time.Second)
+	bound.Default(&c.Keys, 16_384)
+	bound.Default(&c.Recheck, 10*time.Second)
+	bound.Default(&c.CloseWithin, 2*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -99,25 +100,19 @@ func (c *Config) defaults() {
 	}
 }
 
-func put[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
 func (c *Config) validate() error {
 	problems := []error{
-		within("queue", c.Queue, batchMax, 1<<20),
-		within("batch", c.Batch, 1, batchMax),
-		within("headers gap", c.HeadersGap, 10*time.Millisecond, time.Minute),
-		within("moment", c.Moment, 100*time.Millisecond, time.Minute),
-		within("keep", c.Keep, time.Second, time.Hour),
-		within("least pause", c.LeastPause, time.Millisecond, time.Hour),
-		within("keys", c.Keys, 16, 1<<20),
+		bound.Within("queue", c.Queue, batchMax, 1<<20),
+		bound.Within("batch", c.Batch, 1, batchMax),
+		bound.Within("headers gap", c.HeadersGap, 10*time.Millisecond, time.Minute),
+		bound.Within("moment", c.Moment, 100*time.Millisecond, time.Minute),
+		bound.Within("keep", c.Keep, time.Second, time.Hour),
+		bound.Within("least pause", c.LeastPause, time.Millisecond, time.Hour),
+		bound.Within("keys", c.Keys, 16, 1<<20),
 		limit("circuits", c.Circuits),
 		limit("deployments", c.Deployments),
-		within("recheck", c.Recheck, time.Second, time.Hour),
-		within("close within", c.CloseWithin, time.Millisecond, time.Minute),
+		bound.Within("recheck", c.Recheck, time.Second, time.Hour),
+		bound.Within("close within", c.CloseWithin, time.Millisecond, time.Minute),
 	}
 	if c.Authority == nil {
 		problems = append(problems, errors.New("authority: missing"))
@@ -126,13 +121,6 @@ func (c *Config) validate() error {
 		problems = append(problems, fmt.Errorf("deployments: %q is that of circuits, whose keys are others", c.Circuits))
 	}
 	return errors.Join(problems...)
-}
-
-func within[T int | time.Duration](name string, value, least, most T) error {
-	if value < least || value > most {
-		return fmt.Errorf("%s: %v, %v to %v", name, value, least, most)
-	}
-	return nil
 }
 
 func limit(name, value string) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/internal/bound"
 )
 
 // Asker asks the authority for slots, looks whether there are any, and gives them back.
@@ -59,12 +60,12 @@ func (c *ProberConfig) defaults() {
 	if c.Limit == "" {
 		c.Limit = "circuit-probes"
 	}
-	put(&c.Again, time.Second)
-	put(&c.Unused, 5*time.Second)
-	put(&c.Mark, 5*time.Second)
-	put(&c.Asking, 16)
-	put(&c.Keys, 16_384)
-	put(&c.CloseWithin, 2*time.Second)
+	bound.Default(&c.Again, time.Second)
+	bound.Default(&c.Unused, 5*time.Second)
+	bound.Default(&c.Mark, 5*time.Second)
+	bound.Default(&c.Asking, 16)
+	bound.Default(&c.Keys, 16_384)
+	bound.Default(&c.CloseWithin, 2*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -73,12 +74,12 @@ func (c *ProberConfig) defaults() {
 func (c *ProberConfig) validate() error {
 	problems := []error{
 		limit("limit", c.Limit),
-		within("again", c.Again, 100*time.Millisecond, time.Minute),
-		within("unused", c.Unused, 100*time.Millisecond, time.Minute),
-		within("mark", c.Mark, time.Second, time.Minute),
-		within("asking", c.Asking, 1, 1024),
-		within("keys", c.Keys, 16, 1<<20),
-		within("close within", c.CloseWithin, time.Millisecond, time.Minute),
+		bound.Within("again", c.Again, 100*time.Millisecond, time.Minute),
+		bound.Within("unused", c.Unused, 100*time.Millisecond, time.Minute),
+		bound.Within("mark", c.Mark, time.Second, time.Minute),
+		bound.Within("asking", c.Asking, 1, 1024),
+		bound.Within("keys", c.Keys, 16, 1<<20),
+		bound.Within("close within", c.CloseWithin, time.Millisecond, time.Minute),
 	}
 	if c.Authority == nil {
 		problems = append(problems, errors.New("authority: missing"))
