@@ -165,7 +165,8 @@ func (s *sending) no(v *provider.Verdict) (*again, bool) {
 	if !v.MayRetry() {
 		return nil, false
 	}
-	return &again{after: v.Wait.Pause(s.try, s.call.gateway.config.Draw), refusal: refusal}, true
+	config := &s.call.gateway.config
+	return &again{after: config.Pauses.Pause(v.Wait, s.try, config.Draw), refusal: refusal}, true
 }
 
 // classify says what an answer means, and tells everybody who has to know.

@@ -72,6 +72,10 @@ var atGateways = []mechanism{
 		text: "case now.tries == g.config.Tries ||", without: "case now.tries == 9*g.config.Tries ||",
 	},
 	{
+		row: "S2-20", file: "client/gateway/forward.go", tests: "client/gateway", pattern: "TestPauses/S2-20",
+		text: "config.Pauses.Pause(v.Wait,", without: "provider.Schedule{}.Pause(v.Wait,",
+	},
+	{
 		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
 		text: "failed := o == failure(t.call.keys[i])", without: "failed := o != Succeeded",
 	},
