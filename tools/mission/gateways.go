@@ -32,6 +32,10 @@ var atGateways = []mechanism{
 		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
 	},
 	{
+		row: "S1-43", file: "client/httpwrap/transport.go", tests: "client/gateway", pattern: "TestAWrappedClient/S1-43",
+		text: "case n+1 >= t.config.Attempts ||", without: "case",
+	},
+	{
 		row: "S1-44", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
 		text: "if mode == Enforce {", without: "if mode == Enforce && rule != NoCredential && rule != NoName {",
 	},

@@ -5,12 +5,19 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/sdk"
 	"github.com/quorlease/quorlease/bench/upstream"
 )
+
+// Test is a test, of which *testing.T is one.
+type Test interface {
+	Helper()
+	Context() context.Context
+	Skipf(format string, args ...any)
+	Fatal(args ...any)
+}
 
 var (
 	mu sync.Mutex
@@ -20,7 +27,7 @@ var (
 
 // Installed are the SDKs in a folder of tools, which are installed there if need be. A
 // test is skipped, by the name of what is missing, where the machine can't run them.
-func Installed(t *testing.T, tools string) *sdk.Installed {
+func Installed(t Test, tools string) *sdk.Installed {
 	t.Helper()
 	mu.Lock()
 	defer mu.Unlock()
