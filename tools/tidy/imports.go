@@ -180,7 +180,9 @@ func outerRules() []ImportRule {
 		},
 		{
 			Name: "product", Of: []string{"..."},
-			Except: []string{"fsm/fsmtest", "cluster/clustertest", "api/dashboard/browsertest", "tools/..."},
+			Except: []string{
+				"fsm/fsmtest", "cluster/clustertest", "bench/gateways/bubble", "api/dashboard/browsertest", "tools/...",
+			},
 			Never: []string{
 				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
 				"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...",
