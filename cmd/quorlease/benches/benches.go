@@ -40,7 +40,7 @@ type App struct {
 
 // Commands are all of them.
 func Commands(a *App) []*cobra.Command {
-	return []*cobra.Command{all(a), contention(a), storm(a), compare(a), scale(a), echoServer(a)}
+	return []*cobra.Command{all(a), contention(a), storm(a), compare(a), scale(a), simulated(a), echoServer(a)}
 }
 
 // measure is one that measures, says what it came to, and then what did not hold.
