@@ -228,7 +228,7 @@ func clientRules() []ImportRule {
 		{
 			Name: "gateway-gate", Of: []string{"client/gateway/gate"},
 			Only: []string{
-				"std", "client", "client/session", "client/gateway/...", "google.golang.org/grpc/...",
+				"std", "client", "client/report", "client/session", "client/gateway/...", "google.golang.org/grpc/...",
 				"google.golang.org/grpc", "google.golang.org/protobuf/proto",
 			},
 			Never: []string{"net", "os/...", "log/...", "crypto/tls", "syscall", "unsafe"},

@@ -10,6 +10,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/attempt"
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/who"
+	"github.com/quorlease/quorlease/client/report"
 )
 
 // Admitted is a call that was let through, until it ends. Its methods are safe for concurrent
@@ -42,8 +43,10 @@ func (a *Admitted) Used(used map[string]int64) {
 }
 
 // Throttled says that whoever does the work has refused it, and asks to wait. For so long
-// calls that are charged the same limits are not paid from what is held.
+// calls that are charged the same limits are not paid from what is held, and the client is
+// shown as one that was throttled.
 func (a *Admitted) Throttled(wait time.Duration) {
+	a.gate.config.Authority.TriesOf(a.Who.Client).Done(report.Outcome{Throttled: true, Error: "throttled"})
 	if a.charge != nil {
 		a.charge.Throttled(wait)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/gateway/gate"
 	"github.com/quorlease/quorlease/client/gateway/who"
+	"github.com/quorlease/quorlease/fsm"
+	"github.com/quorlease/quorlease/fsm/bucket"
 )
 
 // caller calls the service in one of the ways that there are.
@@ -240,6 +242,41 @@ func TestUsed(t *testing.T) {
 		pass(50 * time.Millisecond)
 		if got := w.level("tenant", "notes-team", "tokens"); got < 7000 || got > 7600 {
 			t.Errorf("%d tokens are left of 10,000, want those that were used gone, and refill since", got)
+		}
+	})
+}
+
+// TestThrottled: what the service is refused by others is no longer paid from what is held, and it is
+// the client's name that has it.
+func TestThrottled(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		conn, stop := w.listen()
+		defer stop()
+		for i := range 20 {
+			if err := unary(as(t.Context(), "notes"), conn, fmt.Sprint("wide ", i)); err != nil {
+				t.Fatal(err)
+			}
+			pass(100 * time.Millisecond)
+		}
+		w.serve = func(ctx context.Context) error {
+			gate.FromContext(ctx).Throttled(10 * time.Second)
+			return status.Error(codes.ResourceExhausted, "busy")
+		}
+		held := w.gate.Stats().Charges.Permits
+		if held == 0 {
+			t.Fatal("nothing is held")
+		}
+		for i := range 3 {
+			_ = unary(as(t.Context(), "notes"), conn, fmt.Sprint("wide one of ", i))
+			pass(2 * time.Second)
+		}
+		if n := w.gate.Stats().Charges.Permits - held; n != 1 {
+			t.Errorf("%d calls were paid from what is held, want the first one", n)
+		}
+		var throttled int64
+		w.View(func(m *fsm.Machine, now bucket.Instant) { throttled = m.Client(now, "notes").Count.Throttled })
+		if throttled != 3 {
+			t.Errorf("%d calls of the client were throttled, want 3", throttled)
 		}
 	})
 }
