@@ -45,7 +45,8 @@ func TestExamples(t *testing.T) {
 			}
 			_, figures := s.call(http.MethodGet, admin+"/metrics", "")
 			for _, want := range []string{
-				"\nquorlease_gateway_requests_total 1\n", "\nquorlease_gateway_unlimited_total 0\n", "\nquorlease_client_fail_open 0\n",
+				"\nquorlease_gateway_requests_total 1\n", "\nquorlease_gateway_unlimited_total 0\n",
+				"\nquorlease_client_fail_open 0\n",
 			} {
 				if !strings.Contains(figures, want) {
 					t.Errorf("no %q in the figures", strings.TrimSpace(want))

@@ -49,17 +49,17 @@ func ask(ctx context.Context, question string) (string, error) {
 		return "", err
 	}
 	for attempt := 0; ; attempt++ {
-		answer, header, status, err := send(ctx, body, attempt)
+		a, err := send(ctx, body, attempt)
 		if err != nil {
 			return "", err
 		}
-		if status == http.StatusOK {
-			return textOf(answer)
+		if a.status == http.StatusOK {
+			return textOf(a.body)
 		}
-		wait, err := strconv.Atoi(header.Get("Retry-After"))
+		wait, err := strconv.Atoi(a.header.Get("Retry-After"))
 		// Who is told not to retry stops, whatever the wait is.
-		if err != nil || header.Get("X-Should-Retry") == "false" || attempt+1 == triesMax {
-			return "", fmt.Errorf("%d: %s", status, bytes.TrimSpace(answer))
+		if err != nil || a.header.Get("X-Should-Retry") == "false" || attempt+1 == triesMax {
+			return "", fmt.Errorf("%d: %s", a.status, bytes.TrimSpace(a.body))
 		}
 		select {
 		case <-time.After(time.Duration(wait) * time.Second):
@@ -69,12 +69,19 @@ func ask(ctx context.Context, question string) (string, error) {
 	}
 }
 
+// answer is what came back.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
 // send sends one attempt, of which 0 is the first.
-func send(ctx context.Context, body []byte, attempt int) (answer []byte, header http.Header, status int, err error) {
+func send(ctx context.Context, body []byte, attempt int) (*answer, error) {
 	url := cmp.Or(os.Getenv("GATEWAY"), "http://127.0.0.1:7401") + "/v1/chat/completions"
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("X-Client-Id", cmp.Or(os.Getenv("CLIENT"), "notes"))
@@ -82,25 +89,28 @@ func send(ctx context.Context, body []byte, attempt int) (answer []byte, header 
 	request.Header.Set("Authorization", "Bearer "+cmp.Or(os.Getenv("OPENAI_API_KEY"), "none"))
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, nil, 0, err
+		return nil, err
 	}
 	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, answerMax))
-	return answer, response.Header, response.StatusCode, err
+	read, err := io.ReadAll(io.LimitReader(response.Body, answerMax))
+	if err != nil {
+		return nil, err
+	}
+	return &answer{response.StatusCode, response.Header, read}, nil
 }
 
 // textOf is what the model says.
-func textOf(answer []byte) (string, error) {
+func textOf(body []byte) (string, error) {
 	var completion struct {
 		Choices []struct {
 			Message struct{ Content string }
 		}
 	}
-	if err := json.Unmarshal(answer, &completion); err != nil {
+	if err := json.Unmarshal(body, &completion); err != nil {
 		return "", fmt.Errorf("read answer: %w", err)
 	}
 	if len(completion.Choices) == 0 {
-		return "", fmt.Errorf("read answer: no choice in %q", answer)
+		return "", fmt.Errorf("read answer: no choice in %q", body)
 	}
 	return completion.Choices[0].Message.Content, nil
 }
