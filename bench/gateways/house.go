@@ -17,6 +17,8 @@ type Storm struct {
 	Title, Text string
 	// Twins are the scenarios of bench/storm that it is to be seen beside.
 	Twins []string
+	// Part is how much of it is worth playing where time matters.
+	Part float64
 
 	play func(ctx context.Context, h *House, o *storm.Outcome) error
 }
@@ -44,32 +46,32 @@ func All() []Storm {
 			Slug: "s3-after-gateway", Title: "the night after, through whole gateways",
 			Text: "Three gateways and three nodes; 200 workers and live programs, which stream, send to them and never try " +
 				"again. Limits as in s3-after.",
-			Twins: []string{"s3-sustained", "s3-after"}, play: nightAfter,
+			Twins: []string{"s3-first-wave", "s3-sustained", "s3-after"}, Part: 1, play: nightAfter,
 		},
 		{
 			Slug: "s3-faults-gateway", Title: "the same night, and a leader, a follower's network and a gateway fail",
 			Text: "The leader is killed when a quarter is over and comes back a minute later; then a follower is cut off, " +
 				"a gateway is killed with all leases that it holds, whose programs go on with another, and the majority " +
 				"of nodes is gone for a while: gateways use their shares.",
-			Twins: []string{"s3-faults"}, play: nightFaults,
+			Twins: []string{"s3-after", "s3-faults"}, Part: 0.25, play: nightFaults,
 		},
 		{
 			Slug: "s1-budget-gateway", Title: "the batch job and three teams behind whole gateways",
 			Text: "Limits have the retry budget and nothing else, and gateways neither try again nor open circuits. Once with " +
 				"retries that say so, once with retries that don't, and once with gateways as they are by default.",
-			Twins: []string{"s1-peak", "s1-budget"}, play: quotaBudget,
+			Twins: []string{"s1-peak", "s1-budget"}, Part: 0.25, play: quotaBudget,
 		},
 		{
 			Slug: "s1-fair-gateway", Title: "the same with a limit that guarantees the teams their part",
 			Text: "Whole gateways, limits as in s1-fair: 330 requests a minute are the teams', the batch job waits in " +
 				"the queue.",
-			Twins: []string{"s1-reconciled", "s1-fair"}, play: quotaFair,
+			Twins: []string{"s1-reconciled", "s1-peak", "s1-fair"}, Part: 0.5, play: quotaFair,
 		},
 		{
 			Slug: "s2-ours-gateway", Title: "the import of 2,000 jobs through whole gateways",
 			Text: "Forty gateways, one for each instance; equal jobs come to the same one. Nine tenths of the provider's " +
 				"limit for each tenant, 32 calls in flight.",
-			Twins: []string{"s2-naive", "s2-ours"}, play: fleetOurs,
+			Twins: []string{"s2-naive", "s2-seedgate", "s2-ours"}, Part: 1, play: fleetOurs,
 		},
 	}
 }

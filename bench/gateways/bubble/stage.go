@@ -47,10 +47,11 @@ type Stage struct {
 const patience = 30 * time.Second
 
 // New starts nodes, a provider and gateways, with the limits in force. tb is told of what
-// can't be started. Close ends all of it, and has to be called inside the bubble.
-func New(tb testing.TB, setting *gateways.Setting) (*Stage, error) {
+// can't be started. The nodes' files are in dir, or where it is empty in a place of tb's own.
+// Close ends all of it, and has to be called inside the bubble.
+func New(tb testing.TB, dir string, setting *gateways.Setting) (*Stage, error) {
 	tb.Helper()
-	s := &Stage{cluster: clustertest.New(tb, setting.Nodes, clustertest.Options{InMemory: true})}
+	s := &Stage{cluster: clustertest.New(tb, setting.Nodes, clustertest.Options{InMemory: true, Dir: dir})}
 	s.mu.nodes = make(map[string]*served)
 	for _, name := range s.cluster.Names() {
 		if err := s.open(name); err != nil {
