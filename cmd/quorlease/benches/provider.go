@@ -39,7 +39,7 @@ func simulated(a *App) *cobra.Command {
 		Short: "Play a provider of language models, to try a gateway",
 		Long:  providerLong,
 		Example: `  quorlease bench provider
-  quorlease bench provider --api anthropic --listen 127.0.0.1:7502 --tokens 80000`,
+  quorlease bench provider --api anthropic --listen 127.0.0.1:7502 --tokens 400000`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.CheckFormat(); err != nil {
@@ -51,8 +51,8 @@ func simulated(a *App) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.api, "api", string(upstream.OpenAI), "whose answers it gives: openai, azure or anthropic")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7501", "loopback `address` for programs, or for a gateway")
-	flags.Int64Var(&o.requests, "requests", 60, "how many `requests` a minute its account has; 0: any number")
-	flags.Int64Var(&o.tokens, "tokens", 40_000,
+	flags.Int64Var(&o.requests, "requests", 500, "how many `requests` a minute its account has; 0: any number")
+	flags.Int64Var(&o.tokens, "tokens", 200_000,
 		"how many `tokens` a minute its account has, of Anthropic's input tokens; 0: any number")
 	flags.Int64Var(&o.speed, "speed", 100, "how many `tokens` a second it writes; 0: all at once")
 	for _, name := range []string{"requests", "tokens"} {
