@@ -3,6 +3,11 @@ package main
 // atGateways are the mechanisms of rows that gateways settle, in the order of the rows.
 var atGateways = []mechanism{
 	{
+		row: "S1-03", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
+		pattern: "TestStormAsksNobody",
+		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
+	},
+	{
 		row: "S1-14", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
 		text: "rule = NoCredential\n", without: "rule, speaker = NoCredential, &l.stranger\n",
 	},
