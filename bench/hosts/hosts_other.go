@@ -38,7 +38,9 @@ func (*Network) Dial(int) func(context.Context, string) (net.Conn, error) {
 }
 
 // Listen listens for nobody.
-func (*Network) Listen(context.Context, int, string) (net.Listener, error) { return nil, ErrUnavailable }
+func (*Network) Listen(context.Context, int, string) (net.Listener, error) {
+	return nil, ErrUnavailable
+}
 
 // Close has nothing to remove.
 func (*Network) Close() error { return nil }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/quorlease/quorlease/bench"
 	"github.com/quorlease/quorlease/bench/gateways"
 	"github.com/quorlease/quorlease/bench/gateways/real"
-	"github.com/quorlease/quorlease/bench/hosts"
 )
 
 // binary is what all processes here are.
@@ -47,25 +47,37 @@ func (b built) Run() int {
 // logMax is how much is shown of a process's log.
 const logMax = 8 << 10
 
-// open is a stage that ends with the test. Where that failed the logs are shown.
-func open(t *testing.T, pace int, apart bool, setting gateways.Setting) *real.Stage {
+// folder is where processes work. Where the test failed their logs are shown.
+func folder(t *testing.T) (dir string) {
 	t.Helper()
-	s, err := real.Open(t.Context(), real.Config{Binary: binary, Dir: t.TempDir(), Pace: pace, Apart: apart}, setting)
-	if errors.Is(err, hosts.ErrUnavailable) {
-		t.Skipf("SKIPPED a node is not cut off: %v", err)
-	}
+	dir = t.TempDir()
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		logs, err := filepath.Glob(filepath.Join(dir, "*.log"))
+		below, _ := filepath.Glob(filepath.Join(dir, "stage-*", "*.log"))
+		for _, name := range append(logs, below...) {
+			text, _ := os.ReadFile(name)
+			t.Logf("%s ends with:\n%s", filepath.Base(name), text[max(0, len(text)-logMax):])
+		}
+		if err != nil {
+			t.Log(err)
+		}
+	})
+	return dir
+}
+
+// open is a stage that ends with the test.
+func open(t *testing.T, pace int, setting gateways.Setting) *real.Stage {
+	t.Helper()
+	s, err := real.Open(t.Context(), real.Config{Binary: binary, Dir: folder(t), Pace: pace}, setting)
 	if err != nil {
 		t.Fatal(err)
 	}
-	logs := s.Logs()
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
-		}
-		for _, name := range logs {
-			if text, _ := os.ReadFile(name); t.Failed() {
-				t.Logf("%s ends with:\n%s", name, text[max(0, len(text)-logMax):])
-			}
 		}
 	})
 	return s

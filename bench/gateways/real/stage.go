@@ -206,15 +206,6 @@ func (s *Stage) Pages() (urls []string) {
 	return urls
 }
 
-// Logs are the files that the processes have written to.
-func (s *Stage) Logs() (names []string) {
-	names = append(names, s.log.Name())
-	for _, g := range s.gateways {
-		names = append(names, g.log.Name())
-	}
-	return names
-}
-
 // Close ends all processes and waits for them. It may be called again.
 func (s *Stage) Close() error {
 	var errs []error

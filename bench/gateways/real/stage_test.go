@@ -53,7 +53,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // TestStage is everything that can be done on one.
 func TestStage(t *testing.T) {
-	s := open(t, 60, false, plenty())
+	s := open(t, 60, plenty())
 	for i := range 2 {
 		if got, err := ask(t.Context(), s, i, "hello"); err != nil || got.Status != http.StatusOK || got.Took <= 0 {
 			t.Fatalf("gateway %d: %v, %d %s after %v", i, err, got.Status, got.Body, got.Took)
@@ -117,7 +117,7 @@ func TestHints(t *testing.T) {
 				API: api, Rules: upstream.Usual(api, provider.Limits{Requests: 1000, Input: 100_000, Output: 100_000}),
 			}
 			setting.Faults = []upstream.Fault{{Kind: upstream.Refuse, Cause: upstream.InputTokens, Wait: wait, Calls: 1}}
-			s := open(t, 60, false, setting)
+			s := open(t, 60, setting)
 			got, err := s.Send(t.Context(), 0, gateways.Request{
 				Path: path, Header: http.Header{"X-Client-Id": {"program"}, "X-Api-Key": {"none"}, "Authorization": {"Bearer none"}},
 				Body: []byte(`{"model":"m","max_tokens":16,"messages":[{"role":"user","content":"hello"}]}`),
