@@ -56,6 +56,7 @@ func TestExamples(t *testing.T) {
 	}
 	t.Run("programs", func(t *testing.T) { s.on(t).programs() })
 	t.Run("proxy", func(t *testing.T) { s.on(t).proxy() })
+	t.Run("gate", func(t *testing.T) { s.on(t).gate() })
 }
 
 // hello is the rest of a question.
