@@ -96,7 +96,7 @@ func play(t *testing.T, s gateways.Storm, h *gateways.House, f *faulty) *storm.O
 	began := time.Now()
 	o, err := s.Run(t.Context(), h)
 	if errors.Is(err, hosts.ErrUnavailable) {
-		t.Skipf("SKIPPED nobody is cut off: %v", err)
+		t.Skipf("%v: a node that the network cuts off was not tried", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,8 @@ type Options struct {
 	List bool
 	// Played leaves out the scenarios with whole gateways.
 	Played bool
+	// Real plays those with whole gateways in real time, with processes.
+	Real bool
 	// HTML and Picture are files to write to. Empty: none.
 	HTML, Picture string
 	// Bubble makes this process one that plays Scenario, with whole gateways, in this
@@ -72,6 +74,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.Uint64Var(&o.Seed, "seed", 1, "`number` that arrivals, delays and sizes are drawn by")
 	flags.BoolVar(&o.List, "list", false, "name the scenarios and run none")
 	flags.BoolVar(&o.Played, "played", false, "leave out the scenarios with whole gateways")
+	o.defineReal(flags)
 	flags.StringVar(&o.Bubble, "bubble", "", "play one scenario with whole gateways in this `directory`, and nothing else")
 	// It is for the processes that this one starts.
 	_ = flags.MarkHidden("bubble")
@@ -166,6 +169,13 @@ func (o *Options) run(ctx context.Context) (*page.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	play := o.whole
+	if o.Real {
+		play = o.live
+		if scenarios, whole, err = o.inReal(scenarios, whole); err != nil {
+			return nil, err
+		}
+	}
 	result := &page.Result{Version: o.Version, Seed: o.Seed}
 	for i, s := range scenarios {
 		if err := ctx.Err(); err != nil {
@@ -174,7 +184,7 @@ func (o *Options) run(ctx context.Context) (*page.Result, error) {
 		fmt.Fprintf(o.Progress, "%d of %d: %s\n", i+1, len(scenarios), s.Slug)
 		result.Scenarios = append(result.Scenarios, s.Run(o.Seed))
 	}
-	outcomes, err := o.whole(ctx, whole)
+	outcomes, err := play(ctx, whole)
 	if err != nil {
 		return nil, err
 	}
