@@ -34,6 +34,8 @@ type faults struct {
 	// gateway is the one that is killed, and bury is called before.
 	gateway int
 	bury    func()
+	// majority: it is lost in the end, too.
+	majority bool
 
 	leaderDied, gatewayDied, quorumLost, quorumBack time.Duration
 	// alerted is when the first alert after quorumLost came, counted from it.
@@ -67,10 +69,12 @@ func (f *faults) play() error {
 	}
 	f.bury()
 	f.gatewayDied = c.Now()
-	if err := c.KillGateway(f.gateway); err != nil || !c.until(f.span*7/10) {
-		return cmp.Or(err, c.ctx.Err())
+	if err := c.KillGateway(f.gateway); err != nil || !f.majority {
+		return err
 	}
-	return f.loseQuorum(away)
+	err = f.cut(f.span*7/10, away, nodes-1)
+	f.quorumBack = c.Now() + backTime
+	return err
 }
 
 // cut takes so many followers' networks away for a while.
@@ -110,13 +114,6 @@ func (f *faults) cut(at, away time.Duration, count int) error {
 }
 
 const nodes = 3
-
-// loseQuorum cuts both followers off, from the leader and from one another.
-func (f *faults) loseQuorum(away time.Duration) error {
-	err := f.cut(f.span*7/10, away, nodes-1)
-	f.quorumBack = f.crowd.Now() + backTime
-	return err
-}
 
 // aside are the requests that came while there was a majority. What the limit's policy makes
 // of the others is not what the authority promises.
@@ -169,7 +166,7 @@ func nightFaults(ctx context.Context, h *House, o *storm.Outcome) error {
 	return h.on(ctx, h.nightSetting(), func(stage Stage) error {
 		var f *faults
 		n, l, err := h.playNight(ctx, stage, func(n *night) {
-			f = &faults{crowd: n.crowd, span: n.span(), gateway: 1, bury: func() { n.gone[1].Store(true) }}
+			f = &faults{crowd: n.crowd, span: n.span(), gateway: 1, bury: func() { n.gone[1].Store(true) }, majority: true}
 			n.fail(f.play())
 		})
 		if err != nil {
@@ -198,6 +195,46 @@ func nightFaults(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.within(o, alertAfter, f.alerted.Seconds(), 0, (noticeTime + alertTime + h.Slack).Seconds())
 		h.show(o, storm.BacklogTime, n.finished.Minutes())
 		n.picture(o, &l, time.Second, min(n.Now(), 5*time.Minute))
+		return nil
+	})
+}
+
+// fleetFaults is the import with what goes wrong.
+func fleetFaults(ctx context.Context, h *House, o *storm.Outcome) error {
+	return h.on(ctx, h.fleetSetting(), func(stage Stage) error {
+		const dies = 7
+		var f *faults
+		played, l, err := h.playFleet(ctx, stage, func(p *fleet) {
+			jobs := time.Duration(h.part(fleetJobs))
+			f = &faults{
+				crowd: p.crowd, span: jobs * time.Second / 9, gateway: dies, bury: func() { p.gone.Store(dies + 1) },
+			}
+			p.fail(f.play())
+		})
+		if err != nil {
+			return err
+		}
+		lost, stalled := 0, 0.0
+		for _, s := range played.all() {
+			switch {
+			case s.status == 0:
+				lost++
+			case s.client != importer && s.ok() && s.began >= f.leaderDied-callTime && s.began < f.leaderDied+electionTime:
+				stalled = max(stalled, (s.took() - fleetTakes).Seconds())
+			}
+		}
+		jobs := h.part(fleetJobs)
+		calls := by(&l, importer)
+		takes := float64(jobs-9)/9 + fleetTakes.Seconds()
+		h.exactly(o, storm.Unique, len(played.answers), jobs)
+		h.within(o, orphaned, float64(lost), 1, 2*fleetJobs/fleetInstances)
+		h.within(o, storm.DoneAgain, float64(len(calls)-jobs), 0, float64(lost))
+		h.exactly(o, storm.ProviderNo, beyond(calls), 0)
+		h.exactly(o, unheard, unserved(played.all()), 0)
+		h.within(o, storm.StallMax, stalled, 0, (electionTime + callTime + h.Slack).Seconds())
+		h.within(o, storm.Drained, played.drained.Seconds(), takes-3.2, takes+6.8+h.Slack.Seconds())
+		h.within(o, storm.OthersP95, quantile(played.served(), 0.95), 2, 2.1+h.Slack.Seconds())
+		played.picture(o, &l, 500*time.Millisecond, min(played.Now(), 240*time.Second))
 		return nil
 	})
 }

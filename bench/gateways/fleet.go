@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/provider"
@@ -29,9 +30,9 @@ const (
 	fleetOutput = 16
 )
 
-func (h *House) fleetSetting(instances int) *Setting {
+func (h *House) fleetSetting() *Setting {
 	return &Setting{
-		Gateways: instances, Nodes: 3,
+		Gateways: fleetInstances, Nodes: 3,
 		Limits: fmt.Sprintf(`limits:
 - name: tenant
   match: {tenant: "*"}
@@ -60,7 +61,8 @@ func (h *House) fleetSetting(instances int) *Setting {
 // fleet is one that is played.
 type fleet struct {
 	*crowd
-	instances int
+	// gone is the number of the instance that was killed, from 1. 0: none.
+	gone atomic.Int64
 
 	mu      sync.Mutex
 	answers map[int]int // guarded by mu; how often each of the importer's jobs was answered
@@ -69,8 +71,9 @@ type fleet struct {
 
 func tenant(n int) string { return fmt.Sprintf("tenant-%d", n) }
 
-func (h *House) playFleet(ctx context.Context, stage Stage, instances int) (*fleet, upstream.Ledger, error) {
-	f := &fleet{crowd: newCrowd(ctx, h, stage), instances: instances, answers: map[int]int{}}
+// playFleet plays it to its end; faults may go wrong meanwhile.
+func (h *House) playFleet(ctx context.Context, stage Stage, faults func(*fleet)) (*fleet, upstream.Ledger, error) {
+	f := &fleet{crowd: newCrowd(ctx, h, stage), answers: map[int]int{}}
 	for job := range h.part(fleetJobs) {
 		at := f.between(0, time.Second)
 		copies := 1
@@ -88,10 +91,11 @@ func (h *House) playFleet(ctx context.Context, stage Stage, instances int) (*fle
 	for n := range fleetOthers {
 		client := tenant(1 + n)
 		f.come(f.poisson(60, 0, h.span(fleetLength)), func() bool { return true }, func(number int) {
-			f.send(number%instances, work{
-				client: client, attempt: -1, path: fleetRoute, body: chat(client, number, fleetInput, fleetOutput),
-			})
+			f.ask(number, client)
 		})
+	}
+	if faults != nil {
+		f.programs.Go(func() { faults(f) })
 	}
 	l, err := f.finish()
 	return f, l, err
@@ -100,15 +104,38 @@ func (h *House) playFleet(ctx context.Context, stage Stage, instances int) (*fle
 // deliver sends a job. Equal jobs come to the same instance, as behind a balancer that goes
 // by what they are.
 func (f *fleet) deliver(job int) {
-	s := f.send(job%f.instances, work{
-		client: importer, attempt: -1, path: fleetRoute, body: chat(importer, job, fleetInput, fleetOutput),
-	})
+	s := f.ask(job, importer)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if s.ok() {
 		f.answers[job]++
 		f.drained = max(f.drained, s.ended)
 	}
+}
+
+// ask sends a piece of work to the instance that it belongs to, or if that dies to the next.
+func (f *fleet) ask(number int, client string) (s sent) {
+	w := work{client: client, attempt: -1, path: fleetRoute, body: chat(client, number, fleetInput, fleetOutput)}
+	for {
+		instance := number % fleetInstances
+		if int(f.gone.Load()) == instance+1 {
+			instance = (instance + 1) % fleetInstances
+		}
+		if s = f.send(instance, w); s.status != 0 || f.ctx.Err() != nil {
+			return s
+		}
+	}
+}
+
+// served is how long the other tenants' requests took that were served.
+func (f *fleet) served() (took []time.Duration) {
+	all := f.all()
+	for i := range all {
+		if all[i].client != importer && all[i].ok() {
+			took = append(took, all[i].took())
+		}
+	}
+	return took
 }
 
 // beyond is how many of the calls a tenant's account would have refused: a bucket of a
@@ -126,22 +153,17 @@ func beyond(calls []upstream.Call) (n int) {
 }
 
 func fleetOurs(ctx context.Context, h *House, o *storm.Outcome) error {
-	return h.on(ctx, h.fleetSetting(fleetInstances), func(stage Stage) error {
-		f, l, err := h.playFleet(ctx, stage, fleetInstances)
+	return h.on(ctx, h.fleetSetting(), func(stage Stage) error {
+		f, l, err := h.playFleet(ctx, stage, nil)
 		if err != nil {
 			return err
 		}
 		jobs := h.part(fleetJobs)
 		calls := by(&l, importer)
 		no := 0
-		var waits []time.Duration
+		waits := f.served()
 		for n := range 1 + fleetOthers {
 			no += beyond(by(&l, tenant(n)))
-			if n > 0 {
-				for _, s := range f.of(tenant(n)) {
-					waits = append(waits, s.took())
-				}
-			}
 		}
 		asked := len(f.of(importer))
 		takes := float64(jobs-9)/9 + fleetTakes.Seconds()

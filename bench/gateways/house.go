@@ -56,6 +56,22 @@ func All() []Storm {
 			Twins: []string{"s3-after", "s3-faults"}, Part: 0.25, play: nightFaults,
 		},
 		{
+			Slug: "s3-cap-gateway", Title: "an account whose money is used up",
+			Text: "From a minute on the provider refuses for a spend cap, until five; an operator clears it at seven.",
+			Part: 1, play: moneyEnds,
+		},
+		{
+			Slug: "s3-growth-gateway", Title: "an account that may grow by half in a quarter of an hour",
+			Text: "A limit of 160,000 tokens a minute, in three steps of 16 minutes, and at once.",
+			Part: 1, play: growsInSteps,
+		},
+		{
+			Slug: "s2-faults-gateway", Title: "the import, and a leader, a follower's network and an instance fail",
+			Text: "As in s3-faults-gateway, but that the majority of nodes stays. Who waits for the instance that dies asks " +
+				"the next one.",
+			Twins: []string{"s2-ours"}, Part: 1, play: fleetFaults,
+		},
+		{
 			Slug: "s1-budget-gateway", Title: "the batch job and three teams behind whole gateways",
 			Text: "Limits have the retry budget and nothing else, and gateways neither try again nor open circuits. Once with " +
 				"retries that say so, once with retries that don't, and once with gateways as they are by default.",

@@ -11,6 +11,13 @@ const (
 	unanswered     storm.Measure = "tokens_billed_unanswered"
 	unheard        storm.Measure = "requests_unanswered"
 	overshoot      storm.Measure = "tokens_over_limit"
+	capServed      storm.Measure = "calls_before_spend_cap"
+	capAttempts    storm.Measure = "calls_after_spend_cap"
+	capAlerts      storm.Measure = "spend_cap_alerts"
+	capResumed     storm.Measure = "calls_after_cleared"
+	slowSteps      storm.Measure = "slow_down_in_steps"
+	slowOnce       storm.Measure = "slow_down_at_once"
+	growthLast     storm.Measure = "part_of_last_rate_used"
 	liveP98        storm.Measure = "live_wait_p98_s"
 	orphaned       storm.Measure = "requests_of_dead_gateway"
 	alertAfter     storm.Measure = "quorum_alert_after_s"
@@ -25,6 +32,13 @@ var names = map[storm.Measure][2]string{
 	unanswered:     {"tokens billed that no program was answered with", ""},
 	unheard:        {"requests that were not served", ""},
 	overshoot:      {"input tokens beyond the limit, over any time", ""},
+	capServed:      {"calls at the provider before its spend cap", ""},
+	capAttempts:    {"calls after the first refusal, until a person has cleared it", ""},
+	capAlerts:      {"alerts of the spend cap, of all gateways", ""},
+	capResumed:     {"calls after it was cleared", ""},
+	slowSteps:      {"calls answered slow_down, rate raised in steps", ""},
+	slowOnce:       {"calls answered slow_down, rate raised at once", ""},
+	growthLast:     {"part of the last rate that was used in the end", ""},
 	liveP98:        {"live tasks wait, p98", "s"},
 	orphaned:       {"requests that a dead gateway had not answered", ""},
 	alertAfter:     {"gateways say that no node answers, after the majority is gone", "s"},

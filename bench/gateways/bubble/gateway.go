@@ -33,7 +33,7 @@ type member struct {
 
 // join starts a gateway as a process would be: from its file.
 func (s *Stage) join(number int, text string) (*member, error) {
-	parsed, err := file.Parse("gateway.yaml", []byte(text), file.Secrets{})
+	parsed, err := file.Parse("gateway.yaml", []byte(text), file.Secrets{LookupEnv: key})
 	if err != nil {
 		return nil, fmt.Errorf("read a gateway's file: %w", err)
 	}
@@ -60,12 +60,16 @@ func (s *Stage) join(number int, text string) (*member, error) {
 	}
 	config := parsed.Gateway
 	config.Authority, config.Who, config.Logger = m.client, book, logger
+	config.Told.OnSpendCap = s.capped
 	config.Transport = &transport{to: s.provider, life: m.life, calls: &s.calls}
 	if m.gateway, err = gateway.New(config); err != nil {
 		return nil, errors.Join(fmt.Errorf("start a gateway: %w", err), m.client.Close())
 	}
 	return m, nil
 }
+
+// key is the provider's, which does not look at it.
+func key(name string) (string, bool) { return "simulated", name == gateways.KeyEnv }
 
 // close ends it in good order, or cleans up what a dead one has left in the process.
 func (m *member) close() (err error) {
@@ -102,11 +106,3 @@ func (m *member) send(ctx context.Context, r gateways.Request) (gateways.Answer,
 }
 
 var errCut = errors.New("the answer ended before its end")
-
-// served counts the gateways' own figures together.
-func (s *Stage) Stats() (all []gateway.Stats) {
-	for _, m := range s.members {
-		all = append(all, m.gateway.Stats())
-	}
-	return all
-}

@@ -13,9 +13,11 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
+	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	"github.com/quorlease/quorlease/bench/gateways"
 	"github.com/quorlease/quorlease/bench/upstream"
 	"github.com/quorlease/quorlease/client/alert"
+	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/cluster/clustertest"
 )
 
@@ -37,6 +39,8 @@ type Stage struct {
 		sync.Mutex
 		// nodes are by address; nil where one does not run.
 		nodes map[string]*served
+		// caps is how many alerts of spend caps there were.
+		caps int
 		// alerts is how many there were of lost quorum, the last one at alerted.
 		alerts  int
 		alerted time.Duration
@@ -58,12 +62,13 @@ func New(tb testing.TB, dir string, setting *gateways.Setting) (*Stage, error) {
 			return nil, err
 		}
 	}
-	if err := s.limit(setting.Limits); err != nil {
+	if err := s.Apply(context.Background(), setting.Limits); err != nil {
 		return nil, err
 	}
 	s.Clock = upstream.Speed(1)
 	provided := setting.Provider
-	provided.Clock = s.Clock
+	// Dates that the provider names are of the bubble's time.
+	provided.Clock, provided.Start = s.Clock, time.Now()
 	var err error
 	if s.provider, err = upstream.New(provided); err != nil {
 		return nil, err
@@ -153,8 +158,8 @@ func (s *Stage) dial(ctx context.Context, to string, gateway int) (net.Conn, err
 	return n.dial(ctx, gateway)
 }
 
-// limit puts a limits file in force.
-func (s *Stage) limit(text string) error {
+// Apply puts a limits file in force.
+func (s *Stage) Apply(ctx context.Context, text string) error {
 	request, err := limitsfile.Parse([]byte(text))
 	if err != nil {
 		return fmt.Errorf("limits file: %w", err)
@@ -163,12 +168,43 @@ func (s *Stage) limit(text string) error {
 	if err != nil {
 		return fmt.Errorf("limits file: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	s.faults.Lock()
+	defer s.faults.Unlock()
 	if _, err := s.cluster.Node(s.cluster.Leader()).ApplyLimits(ctx, limits); err != nil {
 		return fmt.Errorf("apply limits: %w", err)
 	}
 	return nil
+}
+
+// Clear opens a key again that a provider's spend cap has blocked.
+func (s *Stage) Clear(ctx context.Context, limit, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	s.faults.Lock()
+	defer s.faults.Unlock()
+	_, err := s.cluster.Node(s.cluster.Leader()).Do(ctx, &logv1.Operation{Kind: &logv1.Operation_Adjust{
+		Adjust: &logv1.Adjust{Limit: limit, Key: key, Change: &logv1.Adjust_Clear{Clear: true}, Reason: "the bill is paid"},
+	}}, 0)
+	if err != nil {
+		return fmt.Errorf("clear %s/%s: %w", limit, key, err)
+	}
+	return nil
+}
+
+// SpendCaps are how many alerts of a spend cap the gateways have raised, together.
+func (s *Stage) SpendCaps() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.caps
+}
+
+// capped counts alerts of spend caps.
+func (s *Stage) capped(told.SpendCap) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.caps++
 }
 
 // alerted counts alerts of lost quorum.

@@ -27,6 +27,9 @@ var played = map[string]struct {
 		"S3-37": {storm.Unique, storm.StallMax, "tokens_over_limit"},
 		"S1-36": {"quorum_alert_after_s"},
 	}},
+	"s3-cap-gateway":    {1, map[string][]storm.Measure{"S3-27": {"calls_after_spend_cap", "spend_cap_alerts"}}},
+	"s3-growth-gateway": {1, nil},
+	"s2-faults-gateway": {0.5, map[string][]storm.Measure{"S3-37": {storm.Unique, storm.DoneAgain, storm.ProviderNo}}},
 	"s1-budget-gateway": {0.125, map[string][]storm.Measure{
 		"S1-02": {storm.RetriesStop, storm.BatchRefused, storm.LocalRefusals},
 		"S1-07": {storm.BilledAfter},
