@@ -67,6 +67,9 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	if settle := p.Operation.GetSettle(); settle != nil {
 		p.node.usage.Settled(settle, result.GetLease())
 	}
+	if p.Operation.GetRelease() != nil {
+		p.node.usage.Ended(result.GetLease())
+	}
 	p.Done(result, err)
 }
 

@@ -83,6 +83,10 @@ func TestEveryShapeIsAsReviewed(t *testing.T) {
 			body: `{` + lease + `,"ttl":"90.250s","sequence":"1","used":[{"dimension":"requests","used":"1"}]}`,
 		}},
 		{name: "usage", request: request{method: "GET", path: "/v1/usage?by=client&hours=2&top=5"}},
+		{name: "usage-key", request: request{
+			method: "GET", path: "/v1/usage?by=key&limit=tenant&from=2026-10-01&to=2026-10-02T13:00:00Z",
+		}},
+		{name: "fail-usage-to", request: request{method: "GET", path: "/v1/usage?by=key&from=2026-10-01&to=tomorrow"}},
 		{name: "fail-usage", request: request{method: "GET", path: "/v1/usage?by=colour"}},
 		{name: "inspect", request: request{method: "GET", path: "/v1/limits:inspect?limit=deployment"}},
 		{name: "keys", request: request{method: "GET", path: "/v1/limits:keys?limit=tenant&top=5&prefix=r&stale=true"}},

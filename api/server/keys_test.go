@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -75,11 +76,26 @@ func TestUsageQuery(t *testing.T) {
 	if hours := answer.GetTo().AsTime().Sub(answer.GetFrom().AsTime()).Hours(); hours < 24 || hours > 25 {
 		t.Errorf("%v hours, want a day", hours)
 	}
+	answer, err = usage.Query(patient(t), &quorleasev1.UsageBookQueryRequest{
+		By: "key", From: "2026-03-01", To: "2026-03-04T05:00:00Z",
+	})
+	period := answer.GetTo().AsTime().Format(time.RFC3339) + answer.GetFrom().AsTime().Format(" "+time.RFC3339)
+	if err != nil || period != "2026-03-04T05:00:00Z 2026-03-01T00:00:00Z" {
+		t.Errorf("a period of %s, %v", period, err)
+	}
 	for want, request := range map[string]*quorleasev1.UsageBookQueryRequest{
-		"by: \"\": must be client, limit or team":  {},
-		"by: \"x\": must be client, limit or team": {By: "x"},
-		"hours: 745 is out of range 0..744":        {By: "limit", Hours: 745},
-		"top: 1001 is out of range 0..1000":        {By: "limit", Top: 1001},
+		"by: \"\": must be client, key, limit or team":  {},
+		"by: \"x\": must be client, key, limit or team": {By: "x"},
+		`to: "2026-03-01": only with from`:              {By: "key", To: "2026-03-01"},
+		"hours: 5: not with from":                       {By: "key", Hours: 5, From: "2026-03-01"},
+		`from: "march": want a day like 2026-11-01`:     {By: "key", From: "march"},
+		`to: "april": want a day like 2026-11-01`:       {By: "key", From: "2026-03-01", To: "april"},
+		`to: "2026-03-01": is not after from`:           {By: "key", From: "2026-03-01", To: "2026-03-01"},
+		`from: "2026-03-01": 768 hours are more than`:   {By: "key", From: "2026-03-01", To: "2026-04-02"},
+		`from: "2999-03-01": has not come yet`:          {By: "key", From: "2999-03-01"},
+		`limit: "a/b"`:                                  {By: "key", Limit: "a/b"},
+		"hours: 745 is out of range 0..744":             {By: "limit", Hours: 745},
+		"top: 1001 is out of range 0..1000":             {By: "limit", Top: 1001},
 	} {
 		_, err := usage.Query(patient(t), request)
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), want) {

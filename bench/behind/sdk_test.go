@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -17,38 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/quorlease/quorlease/bench/sdk"
+	"github.com/quorlease/quorlease/bench/sdk/sdktest"
 	"github.com/quorlease/quorlease/bench/upstream"
 	"github.com/quorlease/quorlease/client/gateway"
 )
 
 var update = flag.Bool("update", false, "write what SDKs do behind a gateway into testdata")
-
-// apis are what each SDK calls.
-var apis = map[sdk.Name]upstream.API{
-	sdk.OpenAI7: upstream.OpenAI, sdk.OpenAI6: upstream.OpenAI, sdk.Azure7: upstream.Azure,
-	sdk.Anthropic1: upstream.Anthropic,
-}
-
-// once installs for all tests of this package.
-var once = sync.OnceValues(func() (*sdk.Installed, error) {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 4*time.Minute, errors.New("it took 4 minutes"))
-	defer cancel()
-	return sdk.Install(ctx, "../../.tools")
-})
-
-// installed are the SDKs, in the tree's folder of tools.
-func installed(t *testing.T) *sdk.Installed {
-	t.Helper()
-	i, err := once()
-	var missing *sdk.MissingError
-	if errors.As(err, &missing) {
-		t.Skipf("%s is not installed (Debian: nodejs, npm): no SDK was driven", missing.Program)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i
-}
 
 // encounter is what a user meets, at a gateway and a provider of his own.
 type encounter struct {
@@ -90,6 +64,47 @@ var met = []encounter{
 	{call: sdk.Call{Name: "broken"}, fault: upstream.Fault{Kind: upstream.Break}},
 }
 
+// metElsewhere are at the interfaces that Anthropic has not.
+var metElsewhere = slices.Concat(at("responses", []encounter{
+	{call: sdk.Call{Name: "plain"}},
+	{call: sdk.Call{Name: "stream", Stream: true}},
+	{call: sdk.Call{Name: "refused_once"}, fault: refuse(upstream.InputTokens, time.Second, 1)},
+	{
+		call:  sdk.Call{Name: "overloaded_in_the_first_event", Stream: true},
+		fault: upstream.Fault{Kind: upstream.Spoil, Calls: 1},
+	},
+	{call: sdk.Call{Name: "storm", Times: storm}, fault: refuse(upstream.Requests, 0, 0)},
+	{
+		call:  sdk.Call{Name: "stream_storm_without_circuits", Times: storm, Stream: true},
+		fault: refuse(upstream.Requests, 0, 0), change: unbroken, limit: "deaf",
+	},
+	{call: sdk.Call{Name: "spend_cap", Times: 3}, fault: refuse(upstream.SpendCap, 0, 0)},
+	{call: sdk.Call{Name: "own_limit", Times: 2}, change: impatient, limit: "narrow"},
+	{call: sdk.Call{Name: "too_large", Tokens: 2_000_000}},
+	{call: sdk.Call{Name: "midway", Stream: true}, fault: upstream.Fault{Kind: upstream.Spoil, After: 2}},
+	{call: sdk.Call{Name: "broken_midway", Stream: true}, fault: upstream.Fault{Kind: upstream.Break, After: 2}},
+}), at("embeddings", []encounter{
+	{call: sdk.Call{Name: "plain"}},
+	{call: sdk.Call{Name: "refused_once"}, fault: refuse(upstream.InputTokens, time.Second, 1)},
+	{call: sdk.Call{Name: "storm", Times: storm}, fault: refuse(upstream.Requests, 0, 0)},
+	{
+		call:  sdk.Call{Name: "storm_without_circuits", Times: storm},
+		fault: refuse(upstream.Requests, 0, 0), change: unbroken, limit: "deaf",
+	},
+	{call: sdk.Call{Name: "spend_cap", Times: 3}, fault: refuse(upstream.SpendCap, 0, 0)},
+	{call: sdk.Call{Name: "own_limit", Times: 2}, change: impatient, limit: "narrow"},
+	{call: sdk.Call{Name: "broken"}, fault: upstream.Fault{Kind: upstream.Break}},
+}))
+
+// at is what is met at another interface than that of chats.
+func at(what string, met []encounter) []encounter {
+	for i := range met {
+		met[i].call.Name, met[i].call.What = what+"_"+met[i].call.Name, what
+		met[i].except = upstream.Anthropic
+	}
+	return met
+}
+
 // storm is how often a user calls who does so whatever he is told.
 const storm = 20
 
@@ -111,12 +126,12 @@ func TestWhatSDKsDoBehindTheGateway(t *testing.T) {
 
 func behindTheGateway(t *testing.T, b sdk.Behaviour) {
 	t.Helper()
-	i := installed(t)
-	authority, api := ask(t), apis[b.SDK]
+	i := sdktest.Installed(t, "../../.tools")
+	authority, api := ask(t), sdktest.API(b.SDK)
 	word := strings.ReplaceAll(string(b.SDK), "@", "-")
 	places := make(map[string]*place)
 	var calls []sdk.Call
-	for _, e := range met {
+	for _, e := range slices.Concat(met, metElsewhere) {
 		if e.except == api {
 			continue
 		}
@@ -144,7 +159,7 @@ func behindTheGateway(t *testing.T, b sdk.Behaviour) {
 	fmt.Fprintf(w, "%s %s\n\n", b.SDK, b.Version)
 	fmt.Fprintln(w, "met\tcalls\tsent\treached\ttold\twaited\tits users got")
 	for _, call := range calls {
-		m := meeting{b, places[call.Name], of[call.Name]}
+		m := meeting{b, places[call.Name], call.What, of[call.Name]}
 		t.Run(call.Name, m.check)
 		fmt.Fprintln(w, call.Name+"\t"+m.row())
 	}
@@ -191,6 +206,8 @@ func compare(t *testing.T, file, got string) {
 type meeting struct {
 	sdk.Behaviour
 	*place
+	// what is the interface that it called.
+	what    string
 	results []sdk.Result
 }
 
@@ -266,6 +283,8 @@ func (m meeting) class(result sdk.Result, last answer) string {
 	case last.status == http.StatusOK && result.Message == "terminated":
 		// What Node's own client says of a connection that ends too early.
 		return "TypeError"
+	case last.status == http.StatusOK && m.what == "responses" && m.Silent:
+		return ""
 	case last.status == http.StatusOK:
 		return m.Class(0)
 	case last.isSpendCap():
@@ -325,8 +344,11 @@ func (m meeting) row() string {
 		}
 		sent++
 		class := result.Class
-		if class == "" {
+		switch {
+		case class == "" && result.OK:
 			class = "the answer"
+		case class == "":
+			class = "a part, and no error"
 		}
 		got = append(got, class)
 	}

@@ -59,6 +59,19 @@ type Stage interface {
 	Alerts() (n int, last time.Duration)
 }
 
+// KeyEnv is the variable that a gateway's file may name for the provider's key.
+const KeyEnv = "QUORLEASE_SIMULATED_KEY"
+
+// Operator is a Stage on which a person can do something about limits. Not every one is.
+type Operator interface {
+	// Apply puts a limits file in force.
+	Apply(ctx context.Context, limits string) error
+	// Clear opens a key again that a provider's spend cap has blocked.
+	Clear(ctx context.Context, limit, key string) error
+	// SpendCaps are how many alerts of a spend cap the gateways have raised so far, together.
+	SpendCaps() int
+}
+
 // Request is what a program sends.
 type Request struct {
 	// Path and Body are of the provider's form. Header may be nil.

@@ -124,30 +124,38 @@ func (n *Network) routes(verb string, host int, others []int) error {
 // Dial dials TCP as if this process were on a host: a socket stays in the namespace in
 // which it was made.
 func (n *Network) Dial(from int) func(context.Context, string) (net.Conn, error) {
-	return func(ctx context.Context, address string) (net.Conn, error) {
-		type result struct {
-			conn net.Conn
-			err  error
-		}
-		done := make(chan result, 1)
-		go func() {
-			// The thread is not fit for anything else afterwards, and ends with this.
-			runtime.LockOSThread()
-			fd, err := unix.Open("/var/run/netns/"+n.Name(from), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-			if err == nil {
-				err = unix.Setns(fd, unix.CLONE_NEWNET)
-				_ = unix.Close(fd)
-			}
-			if err != nil {
-				done <- result{err: fmt.Errorf("enter %s: %w", n.Name(from), err)}
-				return
-			}
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp4", address)
-			done <- result{conn, err}
-		}()
-		r := <-done
-		return r.conn, r.err
+	return func(ctx context.Context, address string) (conn net.Conn, err error) {
+		entered := n.on(from, func() { conn, err = new(net.Dialer).DialContext(ctx, "tcp4", address) })
+		return conn, errors.Join(entered, err)
 	}
+}
+
+// Listen listens for TCP as if this process were on a host, at an address of it such as
+// "127.0.0.1:0".
+func (n *Network) Listen(ctx context.Context, host int, address string) (l net.Listener, err error) {
+	entered := n.on(host, func() { l, err = new(net.ListenConfig).Listen(ctx, "tcp4", address) })
+	return l, errors.Join(entered, err)
+}
+
+// on does something on a host. The error is that it could not get there.
+func (n *Network) on(host int, do func()) error {
+	done := make(chan error, 1)
+	go func() {
+		// The thread is not fit for anything else afterwards, and ends with this.
+		runtime.LockOSThread()
+		fd, err := unix.Open("/var/run/netns/"+n.Name(host), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Setns(fd, unix.CLONE_NEWNET)
+			_ = unix.Close(fd)
+		}
+		if err != nil {
+			done <- fmt.Errorf("enter %s: %w", n.Name(host), err)
+			return
+		}
+		do()
+		done <- nil
+	}()
+	return <-done
 }
 
 // Close removes everything. It may be called again.

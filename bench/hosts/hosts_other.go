@@ -37,5 +37,10 @@ func (*Network) Dial(int) func(context.Context, string) (net.Conn, error) {
 	return func(context.Context, string) (net.Conn, error) { return nil, ErrUnavailable }
 }
 
+// Listen listens for nobody.
+func (*Network) Listen(context.Context, int, string) (net.Listener, error) {
+	return nil, ErrUnavailable
+}
+
 // Close has nothing to remove.
 func (*Network) Close() error { return nil }

@@ -27,6 +27,9 @@ type Behaviour struct {
 	Classes map[int]string
 	// SpendCap is the class for the spend cap of its provider.
 	SpendCap string
+	// Silent: an error inside a stream of responses is one more event to its user, and no
+	// error.
+	Silent bool
 	// Note is what is known of its relatives.
 	Note string
 }
@@ -51,8 +54,9 @@ func Behaviours() []Behaviour {
 	azure.SDK, azure.Note = Azure7, "As OpenAI's, of which it is part: it sends what the deployment's path has."
 	older := openai
 	older.SDK, older.Version, older.HintMax, older.HintZero, older.HintAny = OpenAI6, "6.49.0", longest, false, true
+	older.Silent = true
 	older.Note = "It waits out whatever it is told, an hour too, and is back at once where that is less than nothing " +
-		"or no number."
+		"or no number. A stream of responses that fails ends as if it were whole, for whoever looks at no event."
 	return []Behaviour{openai, older, azure, {
 		SDK: Anthropic1, Version: "1.14.0", Retries: 2, HintMax: longest,
 		Classes: classes(map[int]string{

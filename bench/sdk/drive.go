@@ -66,8 +66,9 @@ type Result struct {
 	Text   string `json:"text"`
 	Input  int64  `json:"input"`
 	Output int64  `json:"output"`
-	// Class is the error that its user got, Status that of the answer, 0 without one,
-	// Type and Code what its body said.
+	// Class is the error that its user got, empty where he got none, though the answer may
+	// not be whole. Status is that of the answer, 0 without one, Type and Code what its
+	// body said.
 	Class   string `json:"class"`
 	Status  int    `json:"status"`
 	Type    string `json:"type"`

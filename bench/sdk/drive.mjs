@@ -72,10 +72,12 @@ function heard(said, part) {
   const usage = part.usage ?? part.message?.usage ?? part.response?.usage;
   said.input = usage?.prompt_tokens ?? usage?.input_tokens ?? said.input;
   said.output = usage?.completion_tokens ?? usage?.output_tokens ?? said.output;
+  said.whole ||= part.type === 'response.completed' || part.type === 'response.incomplete';
 }
 
 async function make(of, call) {
-  const said = { text: '', input: 0, output: 0 };
+  // An SDK may hand over an error in a stream of responses as one more event.
+  const said = { text: '', input: 0, output: 0, whole: !(call.stream && call.what === 'responses') };
   try {
     const answer = await send(of, call);
     if (call.stream) {
@@ -83,7 +85,7 @@ async function make(of, call) {
     } else {
       heard(said, answer);
     }
-    return { ...said, ok: true };
+    return { ...said, ok: said.whole };
   } catch (error) {
     const body = error.error?.error ?? error.error;
     return {

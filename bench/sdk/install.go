@@ -36,6 +36,9 @@ func Programs() error {
 // Installed is a folder with SDKs.
 type Installed struct{ dir string }
 
+// Modules is where node finds the SDKs.
+func (i *Installed) Modules() string { return filepath.Join(i.dir, "node_modules") }
+
 // Install has the SDKs in a folder of their own under cache, which is made if need
 // be: what an earlier call has installed of the same versions is taken as it is. Else
 // it runs npm, which asks the registry that it is set up with. Two processes may

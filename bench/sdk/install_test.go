@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/sdk"
+	"github.com/quorlease/quorlease/bench/sdk/sdktest"
 )
 
 // It sets the environment, and so is alone.
@@ -98,7 +99,7 @@ func until(t *testing.T, holds func() bool) {
 
 func TestPlansAreChecked(t *testing.T) {
 	t.Parallel()
-	i := installed(t)
+	i := sdktest.Installed(t, "../../.tools")
 	for want, plan := range map[string]struct {
 		name sdk.Name
 		call sdk.Call

@@ -7,14 +7,9 @@ import (
 
 	"github.com/quorlease/quorlease/bench/provider"
 	"github.com/quorlease/quorlease/bench/sdk"
+	"github.com/quorlease/quorlease/bench/sdk/sdktest"
 	"github.com/quorlease/quorlease/bench/upstream"
 )
-
-// apis are what each SDK calls.
-var apis = map[sdk.Name]upstream.API{
-	sdk.OpenAI7: upstream.OpenAI, sdk.OpenAI6: upstream.OpenAI, sdk.Azure7: upstream.Azure,
-	sdk.Anthropic1: upstream.Anthropic,
-}
 
 const storm = 20
 
@@ -80,7 +75,7 @@ func simulated(t *testing.T, api upstream.API) (*upstream.Server, *upstream.List
 func TestWhatUsersMeet(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b sdk.Behaviour) {
-		s, l := simulated(t, apis[b.SDK])
+		s, l := simulated(t, sdktest.API(b.SDK))
 		defer l.Close()
 		var calls []sdk.Call
 		for _, row := range met {
@@ -194,7 +189,7 @@ func TestResponsesAndEmbeddings(t *testing.T) {
 func TestAHintThatIsWaitedOutIsEnough(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, b sdk.Behaviour) {
-		api := apis[b.SDK]
+		api := sdktest.API(b.SDK)
 		s, err := upstream.New(upstream.Config{
 			API: api, Clock: upstream.Speed(60),
 			Rules: upstream.Usual(api, provider.Limits{Requests: 6, Input: 100_000}),

@@ -4,39 +4,17 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/quorlease/quorlease/bench/sdk"
+	"github.com/quorlease/quorlease/bench/sdk/sdktest"
 	"github.com/quorlease/quorlease/bench/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// once installs for all tests of this package.
-var once = sync.OnceValues(func() (*sdk.Installed, error) {
-	// A cold cache on a slow machine takes half a minute.
-	ctx, cancel := context.WithTimeoutCause(context.Background(), 4*time.Minute, errors.New("it took 4 minutes"))
-	defer cancel()
-	return sdk.Install(ctx, "../../.tools")
-})
-
-// installed are the SDKs, in the tree's folder of tools.
-func installed(t *testing.T) *sdk.Installed {
-	t.Helper()
-	i, err := once()
-	var missing *sdk.MissingError
-	if errors.As(err, &missing) {
-		t.Skipf("%s is not installed (Debian: nodejs, npm): no SDK was driven", missing.Program)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return i
-}
 
 // drive makes the calls, with waits a thousand times as short.
 func drive(t *testing.T, name sdk.Name, calls ...sdk.Call) []sdk.Result {
@@ -48,7 +26,7 @@ func drive(t *testing.T, name sdk.Name, calls ...sdk.Call) []sdk.Result {
 // all tests of the package have to be over.
 func paced(t *testing.T, name sdk.Name, pace sdk.Pace, calls ...sdk.Call) []sdk.Result {
 	t.Helper()
-	i := installed(t)
+	i := sdktest.Installed(t, "../../.tools")
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 2*time.Minute, errors.New("it took 2 minutes"))
 	defer cancel()
 	results, err := i.Drive(ctx, name, pace, calls...)

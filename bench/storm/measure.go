@@ -96,6 +96,9 @@ const (
 	GuaranteesBroken Measure = "guarantees_broken"
 )
 
+// Name is how a measure of this package is called for people, and its unit.
+func (m Measure) Name() (name, unit string) { return names[m].name, names[m].unit }
+
 // names are how figures are called for people.
 var names = map[Measure]struct{ name, unit string }{
 	GuaranteesBroken: {"times that G1 or G2 broke", ""},

@@ -32,9 +32,12 @@ func (s Scenario) Run(seed uint64) *Outcome {
 	for _, line := range broken {
 		o.Text += " " + line + "."
 	}
-	o.OK = len(o.Missed()) == 0
+	o.Sum()
 	return o
 }
+
+// Sum fills in OK.
+func (o *Outcome) Sum() { o.OK = len(o.Missed()) == 0 }
 
 // play runs it and returns which guarantees broke, a line each: it ends there then.
 func (s Scenario) play(seed uint64, o *Outcome) (broken []string) {
@@ -77,8 +80,24 @@ type Outcome struct {
 	Figures []Figure `json:"figures"`
 	// Timeline is the calls at the provider. Absent where there is none.
 	Timeline *Timeline `json:"timeline"`
+	// Clients are those of a scenario with whole gateways.
+	Clients []Client `json:"clients,omitempty"`
 	// OK: every figure is in its range.
 	OK bool `json:"ok"`
+}
+
+// Client is what one client of a gateway asked for and got.
+type Client struct {
+	Client string `json:"client"`
+	// Requests came to gateways, Forwarded were sent to the provider, and Served were
+	// answered with what they asked for.
+	Requests  int64 `json:"requests"`
+	Forwarded int64 `json:"forwarded"`
+	Served    int64 `json:"served"`
+	// Refused counts the others, by the code that they were told.
+	Refused map[string]int64 `json:"refused"`
+	// Tokens were billed by the provider, of both directions.
+	Tokens int64 `json:"tokens"`
 }
 
 // Figure is one number.
@@ -119,8 +138,15 @@ var open = math.Inf(1)
 // within adds a figure that has to be from low to high. -open and open are no
 // bound.
 func (o *Outcome) within(m Measure, value, low, high float64) {
-	f := Figure{Measure: m, Name: names[m].name, Unit: names[m].unit, Value: rounded(value)}
-	f.OK = value >= low && value <= high
+	name, unit := m.Name()
+	o.Add(Figure{Measure: m, Name: name, Unit: unit, Value: value}, low, high)
+}
+
+// Add adds a figure with a value, which has to be from low to high. Infinities are no
+// bound.
+func (o *Outcome) Add(f Figure, low, high float64) {
+	f.OK = f.Value >= low && f.Value <= high
+	f.Value = rounded(f.Value)
 	if low > -open {
 		f.Low = &low
 	}
@@ -154,6 +180,9 @@ type Timeline struct {
 	// Admitted and Refused are by the provider.
 	Admitted []int64 `json:"admitted"`
 	Refused  []int64 `json:"refused"`
+	// Waiting is how many requests waited at gateways in the middle of each slot. Absent
+	// where nobody looked.
+	Waiting []int64 `json:"waiting,omitempty"`
 }
 
 // watched is a model that keeps a timeline.

@@ -24,6 +24,11 @@ func Listen(handler http.Handler) (*Listening, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on the loopback interface: %w", err)
 	}
+	return Serve(listener, handler), nil
+}
+
+// Serve serves on a listener, which it closes in the end. Close ends it.
+func Serve(listener net.Listener, handler http.Handler) *Listening {
 	l := &Listening{
 		URL:    "http://" + listener.Addr().String(),
 		server: &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second},
@@ -37,7 +42,7 @@ func Listen(handler http.Handler) (*Listening, error) {
 			panic(fmt.Sprintf("serve on the loopback interface: %v", err))
 		}
 	})
-	return l, nil
+	return l
 }
 
 // Close closes the port and all connections, closes the Server behind it, and waits

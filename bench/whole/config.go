@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/bench/compare"
+	"github.com/quorlease/quorlease/bench/front"
 	"github.com/quorlease/quorlease/bench/scale"
 )
 
@@ -116,6 +117,16 @@ func (c *Config) scale() scale.Config {
 		one.Quick()
 	}
 	one.Binary, one.Dir, one.Version, one.Progress, one.Log = c.Binary, c.Dir, c.Version, c.Progress, c.Log
+	one.Rounds, one.Timeout, one.Seed = c.Rounds, c.Timeout, c.Seed
+	return one
+}
+
+func (c *Config) front() front.Config {
+	one := front.Default()
+	if c.Hasty {
+		one.Quick()
+	}
+	one.Binary, one.Dir, one.Progress, one.Log = c.Binary, c.Dir, c.Progress, c.Log
 	one.Rounds, one.Timeout, one.Seed = c.Rounds, c.Timeout, c.Seed
 	return one
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorlease/quorlease/bench"
 	"github.com/quorlease/quorlease/bench/compare"
+	"github.com/quorlease/quorlease/bench/front"
 	"github.com/quorlease/quorlease/bench/grow"
 	"github.com/quorlease/quorlease/bench/permit"
 	"github.com/quorlease/quorlease/bench/scale"
@@ -50,6 +51,11 @@ func Parts() []Part {
 			Name: "scale", Title: "what nodes add, and what keys, callers and snapshots cost",
 			Takes: func(c *Config) time.Duration { own := c.scale(); return own.Takes() },
 			Run:   func(ctx context.Context, c *Config) (Shown, error) { return scale.Run(ctx, c.scale()) },
+		},
+		{
+			Name: "gateway", Title: "what a gateway in front of a provider costs",
+			Takes: func(c *Config) time.Duration { own := c.front(); return own.Takes() },
+			Run:   func(ctx context.Context, c *Config) (Shown, error) { return front.Run(ctx, c.front()) },
 		},
 		{
 			Name: "faults", Title: "while nodes are killed, stopped and cut off",

@@ -15,6 +15,7 @@ import (
 
 	"github.com/quorlease/quorlease/bench/bound"
 	"github.com/quorlease/quorlease/bench/disturb"
+	"github.com/quorlease/quorlease/bench/front"
 	"github.com/quorlease/quorlease/bench/grow"
 	"github.com/quorlease/quorlease/bench/permit"
 	"github.com/quorlease/quorlease/bench/report"
@@ -124,10 +125,12 @@ func TestEnds(t *testing.T) {
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*Config){
-		`--only "disks" is none of compare, local, scale, faults, members`: func(c *Config) { c.Only = []string{"disks"} },
-		"--rounds 0 is outside 1 to 100":                                   func(c *Config) { c.Rounds = 0 },
-		"--cycles 0 is outside 1 to 1000":                                  func(c *Config) { c.Cycles = 0 },
-		`--require "nginx" is none of ratelimit, `:                         func(c *Config) { c.Require = []string{"nginx"} },
+		`--only "disks" is none of compare, local, scale, gateway, faults, members`: func(c *Config) {
+			c.Only = []string{"disks"}
+		},
+		"--rounds 0 is outside 1 to 100":           func(c *Config) { c.Rounds = 0 },
+		"--cycles 0 is outside 1 to 1000":          func(c *Config) { c.Cycles = 0 },
+		`--require "nginx" is none of ratelimit, `: func(c *Config) { c.Require = []string{"nginx"} },
 	} {
 		c := Default()
 		change(&c)
@@ -137,7 +140,7 @@ func TestValidate(t *testing.T) {
 	}
 	quick := Default()
 	quick.Quick()
-	if diff := cmp.Diff([]string{"compare", "local", "scale", "faults"}, quick.Only); diff != "" {
+	if diff := cmp.Diff([]string{"compare", "local", "scale", "gateway", "faults"}, quick.Only); diff != "" {
 		t.Errorf("what is quick (-want +got):\n%s", diff)
 	}
 }
@@ -152,7 +155,12 @@ func results() *Result {
 		Checks: []report.Check{{Guarantee: "G1", By: "a log", OK: true, Text: "kept"}},
 	}}
 	r := &Result{Version: "v1", Missed: []string{}}
-	for _, one := range []Shown{g, d, &permit.Result{Rounds: []permit.Round{{Alone: 40}}}} {
+	through := front.Timed{CPU: new(1.0)}
+	fronted := &front.Result{
+		Rounds: []front.Round{{"proxy": through, "gateway": through}}, Fill: &front.Fill{Used: []float64{0.95}},
+		Storm: &front.Storm{Pairs: []front.Pair{{With: through}}, Heap: []front.Heap{{At: 5}}},
+	}
+	for _, one := range []Shown{g, d, &permit.Result{Rounds: []permit.Round{{Alone: 40}}}, fronted} {
 		r.Parts = append(r.Parts, Measured{Part: "part", Result: one, section: one.Section()})
 	}
 	return r

@@ -43,6 +43,9 @@ type Config struct {
 	// RetryTokens pay for each further try to a deployment, and its successes refund them (S3-25).
 	// Default: 500, a try costs 5, a success gives back 1, and one try a second is free.
 	RetryTokens retry.TokenRule
+	// Pauses is how long to wait before a further try of what the provider gave no hint for.
+	// Default: from a second to a minute, doubling (S3-30).
+	Pauses provider.Schedule
 	// BodyMax is the largest body that is taken, in bytes, 1 KiB to 1 GiB. Default 32 MiB.
 	// It is held until an answer begins.
 	BodyMax int64
@@ -168,6 +171,9 @@ func (c *Config) checkBounds(bad func(string, string, ...any)) {
 	}
 	if err := c.RetryTokens.Validate(); err != nil {
 		bad("retry_tokens", "%v", err)
+	}
+	if err := c.Pauses.Validate(); err != nil {
+		bad("pauses", "%v", err)
 	}
 	if c.BodyMax == 0 {
 		c.BodyMax = bodyDefault

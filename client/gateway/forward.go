@@ -170,7 +170,8 @@ func (s *sending) no(v *provider.Verdict) (*again, error) {
 	if !v.MayRetry() {
 		return nil, &refusedError{refusal: refusal}
 	}
-	return &again{after: v.Wait.Pause(s.try, s.call.gateway.config.Draw), refusal: refusal}, nil
+	after := s.call.set.Pauses.Pause(v.Wait, s.try, s.call.gateway.config.Draw)
+	return &again{after: after, refusal: refusal}, nil
 }
 
 // classify says what an answer means, and tells everybody who has to know.

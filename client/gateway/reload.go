@@ -70,7 +70,7 @@ func (s *settings) actions() map[string]circuit.Action {
 }
 
 // Reload puts other clients, deployments, classes and bounds in force: Who, Deployments, Classes,
-// Tries, RetryTokens, BodyMax, BodiesMax, BodiesClientMax, Markers and NoSharing. What else c has
+// Tries, RetryTokens, Pauses, BodyMax, BodiesMax, BodiesClientMax, Markers and NoSharing. What else c has
 // is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
 // corrections stay. An error names everything that is wrong, and changes nothing.
 func (g *Gateway) Reload(c Config) error {

@@ -3,6 +3,9 @@
 //
 // Where nobody answers the client decides by itself (it fails open), within its
 // deadline: what it grants passes like anything else.
+//
+// What is charged, and which attempt it is, is the caller's to say (Config.Request). Package
+// client/gateway/gate finds out itself who calls and which attempt it is.
 package grpcmw
 
 import (
@@ -12,6 +15,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/quorlease/quorlease/client"
@@ -77,22 +81,23 @@ func New(c Config) (*Interceptors, error) {
 }
 
 // UnaryServer is a grpc.UnaryServerInterceptor. The handler behind it finds the
-// decision with FromContext; a tracked lease is its own to settle.
+// decision with FromContext; a tracked lease is its own to settle. A channel that
+// retries by itself is told when to, or not to, in the trailer of a refusal.
 func (i *Interceptors) UnaryServer(
 	ctx context.Context, message any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (any, error) {
-	ctx, err := i.admit(ctx, info.FullMethod, message)
+	decided, err := i.admit(ctx, info.FullMethod, message, func(md metadata.MD) { _ = grpc.SetTrailer(ctx, md) })
 	if err != nil {
 		return nil, err
 	}
-	return next(ctx, message)
+	return next(decided, message)
 }
 
 // StreamServer is a grpc.StreamServerInterceptor: as UnaryServer, once a stream.
 func (i *Interceptors) StreamServer(
 	server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
-	ctx, err := i.admit(stream.Context(), info.FullMethod, nil)
+	ctx, err := i.admit(stream.Context(), info.FullMethod, nil, stream.SetTrailer)
 	if err != nil {
 		return err
 	}
@@ -116,7 +121,7 @@ func (i *Interceptors) UnaryClient(
 	ctx context.Context, method string, message, reply any, conn *grpc.ClientConn,
 	invoke grpc.UnaryInvoker, options ...grpc.CallOption,
 ) error {
-	ctx, err := i.decide(ctx, method, message)
+	ctx, err := i.decide(ctx, method, message, nil)
 	if err != nil {
 		return err
 	}
@@ -130,7 +135,7 @@ func (i *Interceptors) StreamClient(
 	ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string,
 	open grpc.Streamer, options ...grpc.CallOption,
 ) (grpc.ClientStream, error) {
-	ctx, err := i.decide(ctx, method, nil)
+	ctx, err := i.decide(ctx, method, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -144,14 +149,16 @@ const hurryMax = 100 * time.Millisecond
 // was said by whoever is to be limited: with a deadline that is shorter than any
 // answer he would have every call decided by the client itself. So it is asked for
 // longer than that, and what was decided too late passes nothing.
-func (i *Interceptors) admit(ctx context.Context, method string, message any) (context.Context, error) {
+func (i *Interceptors) admit(
+	ctx context.Context, method string, message any, trailer func(metadata.MD),
+) (context.Context, error) {
 	deadline, bounded := ctx.Deadline()
 	if !bounded || time.Until(deadline) >= hurryMax {
-		return i.decide(ctx, method, message)
+		return i.decide(ctx, method, message, trailer)
 	}
 	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), hurryMax)
 	defer cancel()
-	decided, err := i.decide(asking, method, message)
+	decided, err := i.decide(asking, method, message, trailer)
 	switch {
 	case err != nil:
 		return nil, err
@@ -176,8 +183,11 @@ func (i *Interceptors) giveBack(ctx context.Context, late *client.Decision) {
 	_, _ = i.config.Decider.Release(giving, late.Lease)
 }
 
-// decide returns the context of a call that passes, or why it does not.
-func (i *Interceptors) decide(ctx context.Context, method string, message any) (context.Context, error) {
+// decide returns the context of a call that passes, or why it does not. What a denial says of
+// retries goes to trailer, if there is one.
+func (i *Interceptors) decide(
+	ctx context.Context, method string, message any, trailer func(metadata.MD),
+) (context.Context, error) {
 	charge, charged := i.config.Request(ctx, method, message)
 	if !charged {
 		return ctx, nil
@@ -189,7 +199,11 @@ func (i *Interceptors) decide(ctx context.Context, method string, message any) (
 	case err != nil:
 		return nil, undecided(ctx, err)
 	case !decision.Granted:
-		return nil, refusal(decision)
+		refused := refusalOf(decision)
+		if trailer != nil {
+			trailer(refused.Trailer())
+		}
+		return nil, refused.Err()
 	default:
 		return context.WithValue(ctx, decisionKey{}, decision), nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -223,7 +224,8 @@ func TestADenialWithoutAWait(t *testing.T) {
 	t.Parallel()
 	for _, never := range []bool{false, true} {
 		hints := 0
-		err := refusal(&client.Decision{Denials: []client.Denial{{Reason: "CONCURRENCY", Never: never}}})
+		refused := refusalOf(&client.Decision{Denials: []client.Denial{{Reason: "CONCURRENCY", Never: never}}})
+		err := refused.Err()
 		for _, detail := range status.Convert(err).Details() {
 			if _, ok := detail.(*errdetails.RetryInfo); ok {
 				hints++
@@ -232,6 +234,41 @@ func TestADenialWithoutAWait(t *testing.T) {
 		if (hints == 0) != never {
 			t.Errorf("never %t: %d hints", never, hints)
 		}
+	}
+}
+
+// TestPushback: a server's refusal says when to come back to channels that retry by themselves, or
+// that they should not.
+func TestPushback(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name        string
+		denial      client.Denial
+		least, most int64
+	}{
+		{"a_wait", client.Denial{Reason: "RATE", RetryAfter: time.Second}, 1000, 1101},
+		{"no_waiting_helps", client.Denial{Reason: "EXCEEDS_BURST", Never: true}, -1, -1},
+		{"a_spent_retry_budget", client.Denial{Reason: "RETRY_BUDGET", RetryAfter: time.Minute}, -1, -1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			d := &decider{decision: &client.Decision{Denials: []client.Denial{c.denial}}}
+			w := onServer(t, Config{Decider: d, Request: ByKey("api", nil)})
+			var unary, stream metadata.MD
+			_, _ = w.client.Check(t.Context(), &healthv1.HealthCheckRequest{}, grpc.Trailer(&unary))
+			s, err := w.client.Watch(t.Context(), &healthv1.HealthCheckRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _ = s.Recv()
+			stream = s.Trailer()
+			for _, trailer := range []metadata.MD{unary, stream} {
+				text := strings.Join(trailer.Get("grpc-retry-pushback-ms"), ",")
+				if ms, err := strconv.ParseInt(text, 10, 64); err != nil || ms < c.least || ms > c.most {
+					t.Errorf("pushback %q, want %d to %d ms", text, c.least, c.most)
+				}
+			}
+		})
 	}
 }
 

@@ -90,22 +90,23 @@ func (r Refused) Trailer() metadata.MD {
 	}
 }
 
-// refusal is the error of a call that is denied: RESOURCE_EXHAUSTED with a
-// QuotaFailure that names every limit that denies, the longest wait first, and a
-// RetryInfo, unless no waiting helps.
-func refusal(d *client.Decision) error {
+// refusalOf is that of a call that is denied: RESOURCE_EXHAUSTED with a QuotaFailure
+// that names every limit that denies, the longest wait first, and a RetryInfo, unless no
+// waiting helps. A spent retry budget is final: the client is to stop by itself.
+func refusalOf(d *client.Decision) Refused {
 	r := Refused{Message: "denied"}
 	for i, denial := range d.Denials {
 		if i == 0 {
 			r.Message += ": " + denial.Reason
 		}
 		r.Violations = append(r.Violations, Violation{Subject(denial.Limit, denial.Dimension), denial.Reason})
+		r.Final = r.Final || denial.Never || denial.Reason == "RETRY_BUDGET" || denial.Reason == "ATTEMPTS"
 	}
 	if wait, never := d.RetryAfter(); !never {
 		// 0 would say that no waiting helps.
 		r.Wait = max(wait, time.Nanosecond)
 	}
-	return r.Err()
+	return r
 }
 
 // Subject is that of a violation of a limit, or of what is no limit's.

@@ -3,6 +3,9 @@
 //
 // Where nobody answers the client decides by itself (it fails open), within its
 // deadline: what it grants passes like anything else.
+//
+// What is charged, and which attempt it is, is the caller's to say (Config.Request). Package
+// client/gateway/gate finds out itself who calls and which attempt it is.
 package httpmw
 
 import (

@@ -25,6 +25,9 @@ const patience = 30 * time.Second
 type Options struct {
 	// InMemory keeps connections in memory: the test runs in a bubble.
 	InMemory bool
+	// Dir is where the nodes' files are. Empty: a place of the test's own, which is removed
+	// at its end.
+	Dir string
 	// Configure changes a node's configuration before each start.
 	Configure func(name string, c *cluster.Config)
 }
@@ -51,8 +54,11 @@ type Cluster struct {
 func New(tb testing.TB, count int, options Options) *Cluster {
 	tb.Helper()
 	c := &Cluster{
-		tb: tb, options: options, Board: NewBoard(options.InMemory), dir: place(tb, options.InMemory),
+		tb: tb, options: options, Board: NewBoard(options.InMemory), dir: options.Dir,
 		peers: make(map[string]string), nodes: make(map[string]*cluster.Node), wiped: make(map[string]bool),
+	}
+	if c.dir == "" {
+		c.dir = place(tb, options.InMemory)
 	}
 	tb.Cleanup(c.Close)
 	for i := range count {

@@ -17,8 +17,10 @@ import (
 const (
 	// writeEvery is how often the book of the hour is written.
 	writeEvery = time.Minute
-	// HoursMost is how many hours are kept: 31 days.
+	// HoursMost is how many hours an answer is about at most: 31 days.
 	HoursMost = 31 * 24
+	// kept is how many hours are kept: a month can be told during all of the next one.
+	kept = 2 * HoursMost
 	// closedMost is how many hours that are over wait to be written at most.
 	closedMost = 3
 )
@@ -50,11 +52,11 @@ type Book struct {
 	mu sync.Mutex
 	// at is the hour that is counted, since 1970.
 	at   int64
-	book hour
+	book *hour
 	// changed: something was counted since it was last written.
 	changed bool
 	// closed are hours that are over and not written yet.
-	closed map[int64]hour
+	closed map[int64]*hour
 	// partial are hours, of these, of which a file may have more: a clock that jumped has
 	// been there before.
 	partial map[int64]bool
@@ -67,7 +69,7 @@ func Open(c Config) (*Book, error) {
 	}
 	b := &Book{
 		config: c, files: files{dir: c.Dir}, stop: make(chan struct{}),
-		closed: make(map[int64]hour), partial: make(map[int64]bool),
+		closed: make(map[int64]*hour), partial: make(map[int64]bool),
 	}
 	if err := b.files.make(); err != nil {
 		return nil, err
@@ -115,7 +117,7 @@ func (b *Book) turn(now int64) {
 	}
 	waits := b.closed[now]
 	if b.at, b.book, b.changed = now, waits, waits != nil; waits == nil {
-		b.book, b.partial[now] = make(hour), true
+		b.book, b.partial[now] = newHour(), true
 	}
 	delete(b.closed, now)
 }
@@ -145,7 +147,7 @@ func (b *Book) complete() {
 func (b *Book) run() {
 	ticker := time.NewTicker(writeEvery)
 	defer ticker.Stop()
-	for kept := hourOf(b.config.Now()); ; {
+	for last := hourOf(b.config.Now()); ; {
 		select {
 		case <-ticker.C:
 			b.noteFailure(b.write())
@@ -155,10 +157,10 @@ func (b *Book) run() {
 		}
 		now := hourOf(b.config.Now())
 		// What a clock says that jumped is believed an hour later.
-		if now == kept+1 {
-			b.noteFailure(b.files.forget(now - HoursMost))
+		if now == last+1 {
+			b.noteFailure(b.files.forget(now - kept))
 		}
-		kept = now
+		last = now
 	}
 }
 
@@ -206,9 +208,11 @@ func (b *Book) write() error {
 }
 
 // copied is a book that nobody counts in.
-func copied(book hour) hour {
-	c := make(hour, len(book))
-	for e, count := range book {
+func copied(book *hour) *hour { return &hour{book.names.copied(), book.keys.copied()} }
+
+func (h table) copied() table {
+	c := make(table, len(h))
+	for e, count := range h {
 		one := Count{}
 		one.add(*count)
 		c[e] = &one

@@ -57,10 +57,10 @@ func TestAClockThatJumps(t *testing.T) {
 		count("after")
 		settled()
 		want := []string{"after gpt/tokens 1+0- 1+0-", "before gpt/tokens 1+0- 1+0-", "soon gpt/tokens 1+0- 1+0-"}
-		expect(t, "before it is written", lines(b, Query{ByClient, 1, 10}), want...)
+		expect(t, "before it is written", lines(b, asking(ByClient, 1, 10)), want...)
 		pass(writeEvery)
-		expect(t, "written", lines(b, Query{ByClient, 1, 10}), want...)
-		off := b.Ask(t.Context(), Query{ByLimit, 1, 10}, nil, nil).Rows[0].Estimates
+		expect(t, "written", lines(b, asking(ByClient, 1, 10)), want...)
+		off := b.Ask(t.Context(), asking(ByLimit, 1, 10), nil, nil).Rows[0].Estimates
 		if diff := cmp.Diff(&plan.Tally{2000: 2}, off); diff != "" {
 			t.Errorf("estimates (-want +got)\n%s", diff)
 		}
@@ -73,19 +73,19 @@ func TestAClockThatJumps(t *testing.T) {
 		ahead.Store(-int64(30 * time.Minute))
 		count("back")
 		ahead.Store(0)
-		expect(t, "half an hour back", lines(b, Query{ByClient, 1, 10}), "back gpt/tokens 1+0- 1+0-",
+		expect(t, "half an hour back", lines(b, asking(ByClient, 1, 10)), "back gpt/tokens 1+0- 1+0-",
 			"next gpt/tokens 1+0- 1+0-")
 		// The hour that it said comes, and has both.
 		ahead.Store(int64(jump - 61*time.Minute))
 		count("again")
 		pass(writeEvery)
-		expect(t, "the hour comes", lines(b, Query{ByClient, 1, 10}), "again gpt/tokens 1+0- 1+0-",
+		expect(t, "the hour comes", lines(b, asking(ByClient, 1, 10)), "again gpt/tokens 1+0- 1+0-",
 			"wrong gpt/tokens 1+0- 1+0-")
 		if err := b.Close(); err != nil {
 			t.Error(err)
 		}
 		b = clocked()
-		expect(t, "after a restart", lines(b, Query{ByClient, 1, 10}), "again gpt/tokens 1+0- 1+0-",
+		expect(t, "after a restart", lines(b, asking(ByClient, 1, 10)), "again gpt/tokens 1+0- 1+0-",
 			"wrong gpt/tokens 1+0- 1+0-")
 		if err := b.Close(); err != nil {
 			t.Error(err)

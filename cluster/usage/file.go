@@ -60,13 +60,15 @@ func (f files) path(at int64) string {
 }
 
 // write replaces the book of an hour, as a whole or not at all.
-func (f files) write(at int64, book hour) error {
+func (f files) write(at int64, book *hour) error {
 	var lines bytes.Buffer
 	// Names first: who reads it has room for as many as who counted.
-	for _, e := range slices.SortedFunc(maps.Keys(book), byRoom) {
-		// Texts and numbers: it can't fail.
-		line, _ := json.Marshal(record{e, *book[e]})
-		fmt.Fprintf(&lines, "%0*x %s\n", sumDigits, crc32.Checksum(line, castagnoli), line)
+	for _, t := range []table{book.names, book.keys} {
+		for _, e := range slices.SortedFunc(maps.Keys(t), byRoom) {
+			// Texts and numbers: it can't fail.
+			line, _ := json.Marshal(record{e, *t[e]})
+			fmt.Fprintf(&lines, "%0*x %s\n", sumDigits, crc32.Checksum(line, castagnoli), line)
+		}
 	}
 	path := f.path(at)
 	next := path + unfinished
@@ -108,7 +110,7 @@ func byRoom(a, b entry) int {
 		return 3
 	}
 	return cmp.Or(cmp.Compare(room(a), room(b)), strings.Compare(a.Client, b.Client), strings.Compare(a.Team, b.Team),
-		strings.Compare(a.Limit, b.Limit), strings.Compare(a.Dimension, b.Dimension))
+		strings.Compare(a.Limit, b.Limit), strings.Compare(a.Key, b.Key), strings.Compare(a.Dimension, b.Dimension))
 }
 
 func ignoreMissing(err error) error {
@@ -119,8 +121,8 @@ func ignoreMissing(err error) error {
 }
 
 // read is the book of an hour, as far as it can be read: empty where there is none.
-func (f files) read(at int64) hour {
-	book := make(hour)
+func (f files) read(at int64) *hour {
+	book := newHour()
 	file, err := os.Open(f.path(at))
 	if err != nil {
 		return book

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 // By what rows are named.
 const (
 	ByClient = "client"
+	ByKey    = "key"
 	ByLimit  = "limit"
 	ByTeam   = "team"
 )
@@ -33,7 +35,14 @@ type Query struct {
 	Hours int
 	// Top is how many rows, 1 to TopMost; the rest is counted together.
 	Top int
+	// End is the hour, since 1970, before which they end. 0: now.
+	End int64
+	// Limit is the only one whose charges count. Empty: all.
+	Limit string
 }
+
+// HourOf is the hour of a time, since 1970, as Query.End has it.
+func HourOf(t time.Time) int64 { return hourOf(t) }
 
 // Answer is what the nodes have counted.
 type Answer struct {
@@ -54,8 +63,11 @@ func (b *Book) Ask(
 	ctx context.Context, q Query, others []Node, client func(address string) (peerv1.PeerClient, error),
 ) Answer {
 	now := b.config.Now()
-	from := hourOf(now) - int64(q.Hours) + 1
-	answer := Answer{From: time.Unix(from*3600, 0), To: now}
+	p := q.part(hourOf(now))
+	answer := Answer{From: time.Unix(p.from*3600, 0), To: now}
+	if p.to <= hourOf(now) {
+		answer.To = time.Unix(p.to*3600, 0)
+	}
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	responses := make([]*peerv1.UsageResponse, len(others))
@@ -64,11 +76,11 @@ func (b *Book) Ask(
 		asking.Go(func() {
 			if c, err := client(other.Address); err == nil {
 				// One who does not answer is named as missing, whatever the reason.
-				responses[i], _ = c.Usage(ctx, &peerv1.UsageRequest{By: q.By, From: from})
+				responses[i], _ = c.Usage(ctx, &peerv1.UsageRequest{By: p.by, From: p.from, To: p.to, Limit: p.limit})
 			}
 		})
 	}
-	all, err := b.since(ctx, q.By, from)
+	all, err := b.since(ctx, p)
 	asking.Wait()
 	answer.note(b.config.Node, err == nil)
 	for i, response := range responses {
@@ -76,7 +88,7 @@ func (b *Book) Ask(
 		for _, r := range response.GetRows() {
 			all.add(Row{Name: r.GetName(), Limit: r.GetLimit(), Dimension: r.GetDimension(), Other: r.GetOther()}, Count{
 				Grants: r.GetGrants(), Denials: r.GetDenials(), Granted: r.GetGranted(), Denied: r.GetDenied(),
-				Estimates: estimatesOf(r.GetEstimates()),
+				Returned: r.GetReturned(), Extra: r.GetExtra(), Estimates: estimatesOf(r.GetEstimates()),
 			})
 		}
 	}
@@ -97,7 +109,11 @@ func (a *Answer) note(node string, said bool) {
 
 // Own answers another node for this one. The error is ctx's.
 func (b *Book) Own(ctx context.Context, r *peerv1.UsageRequest) (*peerv1.UsageResponse, error) {
-	all, err := b.since(ctx, r.GetBy(), r.GetFrom())
+	p := part{by: r.GetBy(), limit: r.GetLimit(), from: r.GetFrom(), to: r.GetTo()}
+	if p.to == 0 {
+		p.to = math.MaxInt64
+	}
+	all, err := b.since(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -106,18 +122,34 @@ func (b *Book) Own(ctx context.Context, r *peerv1.UsageRequest) (*peerv1.UsageRe
 		response.Rows = append(response.Rows, &peerv1.UsageRow{
 			Name: row.Name, Limit: row.Limit, Dimension: row.Dimension, Other: row.Other,
 			Grants: row.Grants, Denials: row.Denials, Granted: row.Granted, Denied: row.Denied,
-			Estimates: told(row.Estimates),
+			Returned: row.Returned, Extra: row.Extra, Estimates: told(row.Estimates),
 		})
 	}
 	return response, nil
 }
 
-// since is what this node has counted from an hour on. Where ctx ends before all was
-// read it is a part, with an error.
-func (b *Book) since(ctx context.Context, by string, from int64) (rows, error) {
+// part is what of the books an answer is about: the hours from one to before another.
+type part struct {
+	by, limit string
+	from, to  int64
+}
+
+// part is what a query asks for in this hour.
+func (q Query) part(now int64) part {
+	p := part{by: q.By, limit: q.Limit, to: now + 1}
+	if q.End != 0 {
+		p.to = min(p.to, q.End)
+	}
+	p.from = max(p.to-int64(q.Hours), now-kept+1)
+	return p
+}
+
+// since is what this node has counted of a part. Where ctx ends before all was read it is
+// less, with an error.
+func (b *Book) since(ctx context.Context, p part) (rows, error) {
 	b.mu.Lock()
 	now := b.at
-	held := map[int64]hour{now: copied(b.book)}
+	held := map[int64]*hour{now: copied(b.book)}
 	for at, book := range b.closed {
 		// Nobody counts in it any more.
 		held[at] = book
@@ -125,15 +157,15 @@ func (b *Book) since(ctx context.Context, by string, from int64) (rows, error) {
 	partial := maps.Clone(b.partial)
 	b.mu.Unlock()
 	all := make(rows)
-	for at := max(from, now-HoursMost); at <= now; at++ {
+	for at := max(p.from, now-kept); at < min(p.to, now+1); at++ {
 		if err := ctx.Err(); err != nil {
 			return all, fmt.Errorf("read usage: %w", err)
 		}
 		book := held[at]
 		if book == nil || partial[at] {
-			all.take(by, b.files.read(at))
+			all.take(p, b.files.read(at))
 		}
-		all.take(by, book)
+		all.take(p, book)
 	}
 	return all, nil
 }

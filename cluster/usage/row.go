@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -24,11 +25,15 @@ type entry struct {
 	Client    string `json:"client,omitempty"`
 	Team      string `json:"team,omitempty"`
 	Limit     string `json:"limit,omitempty"`
+	Key       string `json:"key,omitempty"`
 	Dimension string `json:"dimension,omitempty"`
 	// Other says that the names that are empty are those of many.
 	Other bool `json:"other,omitempty"`
 	// Settled: it has the estimates of a dimension, and nothing else.
 	Settled bool `json:"settled,omitempty"`
+	// Keyed: it is about a key of a limit, whoever asked, and has what came back of leases
+	// that have ended and what was used on top.
+	Keyed bool `json:"keyed,omitempty"`
 }
 
 // Count is what was granted and denied.
@@ -39,6 +44,9 @@ type Count struct {
 	// Granted and Denied are the tokens that they asked for.
 	Granted int64 `json:"granted"`
 	Denied  int64 `json:"denied"`
+	// Returned are tokens of grants that came back, Extra those that were used on top.
+	Returned int64 `json:"returned,omitempty"`
+	Extra    int64 `json:"extra,omitempty"`
 	// Estimates are how far they were off, where that was settled and is told of a limit.
 	Estimates *plan.Tally `json:"estimates,omitempty"`
 }
@@ -46,6 +54,7 @@ type Count struct {
 func (c *Count) add(o Count) {
 	c.Grants, c.Denials = sum(c.Grants, o.Grants), sum(c.Denials, o.Denials)
 	c.Granted, c.Denied = sum(c.Granted, o.Granted), sum(c.Denied, o.Denied)
+	c.Returned, c.Extra = sum(c.Returned, o.Returned), sum(c.Extra, o.Extra)
 	if o.Estimates == nil {
 		return
 	}
@@ -62,44 +71,72 @@ func sum(a, b int64) int64 {
 	return a + b
 }
 
-// hour is the book of one hour.
-type hour map[entry]*Count
+// hour is the book of one hour. The keys of limits have room of their own, so that many
+// of them leave the names of those who ask.
+type hour struct{ names, keys table }
+
+// table is what was counted, by what it is about.
+type table map[entry]*Count
+
+func newHour() *hour { return &hour{make(table), make(table)} }
 
 // count counts an answer.
-func (h hour) count(op *logv1.Acquire, team string, granted bool) {
+func (h *hour) count(op *logv1.Acquire, team string, granted bool) {
 	for _, c := range op.GetCharges() {
 		one := Count{Denials: 1, Denied: c.GetAmount()}
 		if granted {
 			one = Count{Grants: 1, Granted: c.GetAmount()}
 		}
-		h.of(entry{Client: op.GetClient(), Team: team, Limit: c.GetLimit(), Dimension: c.GetDimension()}).add(one)
+		h.names.of(entry{Client: op.GetClient(), Team: team, Limit: c.GetLimit(), Dimension: c.GetDimension()}).add(one)
+		if c.GetKey() != "" {
+			h.keys.of(entry{Limit: c.GetLimit(), Key: c.GetKey(), Dimension: c.GetDimension(), Keyed: true}).add(one)
+		}
 	}
 }
 
 // take adds what another book has of the hour.
-func (h hour) take(other hour) {
-	for e, c := range other {
+func (h *hour) take(other *hour) {
+	for e, c := range other.all() {
 		h.put(e, *c)
 	}
 }
 
+// all are the entries of both tables.
+func (h *hour) all() iter.Seq2[entry, *Count] {
+	return func(yield func(entry, *Count) bool) {
+		for _, t := range []table{h.names, h.keys} {
+			for e, c := range t {
+				if !yield(e, c) {
+					return
+				}
+			}
+		}
+	}
+}
+
 // put adds what a book has of an entry.
-func (h hour) put(e entry, c Count) {
-	if !e.Settled {
-		h.of(e).add(c)
-	} else if to := h.estimates(e.Limit, e.Dimension); to != nil {
-		to.add(c)
+func (h *hour) put(e entry, c Count) {
+	switch {
+	case e.Keyed:
+		h.keys.of(e).add(c)
+	case !e.Settled:
+		h.names.of(e).add(c)
+	default:
+		if to := h.names.estimates(e.Limit, e.Dimension); to != nil {
+			to.add(c)
+		}
 	}
 }
 
 // of is the count of an entry, or of those with which it is counted.
-func (h hour) of(e entry) *Count {
+func (h table) of(e entry) *Count {
 	e.Client, e.Team, e.Limit, e.Dimension = cut(e.Client), cut(e.Team), cut(e.Limit), cut(e.Dimension)
+	e.Key = cut(e.Key)
 	if c := h[e]; c != nil {
 		return c
 	}
 	if len(h) >= entriesMost || e.Other {
-		e.Client, e.Team, e.Other = "", "", true
+		e.Client, e.Team, e.Key, e.Other = "", "", "", true
 		if c := h[e]; c != nil {
 			return c
 		}
@@ -113,6 +150,7 @@ func (h hour) of(e entry) *Count {
 	// An operation's texts may hold on to the whole message.
 	e.Client, e.Team = strings.Clone(e.Client), strings.Clone(e.Team)
 	e.Limit, e.Dimension = strings.Clone(e.Limit), strings.Clone(e.Dimension)
+	e.Key = strings.Clone(e.Key)
 	c := &Count{}
 	h[e] = c
 	return c
@@ -164,14 +202,24 @@ func (r rows) addAmong(to Row, c Count, most int) {
 	r[to].add(c)
 }
 
-// take adds the book of an hour, by the names of q.
-func (r rows) take(by string, h hour) {
-	for e, c := range h {
-		if e.Settled && by != ByLimit {
+// take adds what a part has of the book of an hour.
+func (r rows) take(p part, h *hour) {
+	if h == nil {
+		return
+	}
+	for e, c := range h.all() {
+		if !p.has(e, c) {
 			continue
 		}
+		count := *c
+		if e.Keyed && p.by == ByLimit {
+			// Whoever was granted it is counted by name.
+			count = Count{Returned: c.Returned, Extra: c.Extra}
+		}
 		row := Row{Limit: e.Limit, Dimension: e.Dimension, Other: e.Other}
-		switch by {
+		switch p.by {
+		case ByKey:
+			row.Name = e.Key
 		case ByClient:
 			row.Name = e.Client
 		case ByTeam:
@@ -180,8 +228,21 @@ func (r rows) take(by string, h hour) {
 			// Who asked does not matter, so nothing is missing but for limits without a name.
 			row.Name, row.Other = e.Limit, e.Other && e.Limit == ""
 		}
-		r.add(row, *c)
+		r.add(row, count)
 	}
+}
+
+// has says whether an entry is in a part.
+func (p part) has(e entry, c *Count) bool {
+	switch {
+	case p.limit != "" && e.Limit != p.limit:
+		return false
+	case e.Settled:
+		return p.by == ByLimit
+	case e.Keyed:
+		return p.by == ByKey && (e.Key != "" || e.Other) || p.by == ByLimit && (c.Returned != 0 || c.Extra != 0)
+	}
+	return p.by != ByKey
 }
 
 // fold leaves the most granted rows, and counts the rest together: by limit and

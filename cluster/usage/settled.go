@@ -12,11 +12,16 @@ import (
 // settledMost is how many dimensions of limits an hour keeps the estimates of (G10).
 const settledMost = 100
 
-// Settled counts how far the estimates of a lease were off, as it was settled. A charge
-// of which nothing was said is none that was measured, and a repeated answer was counted
-// when it was first given. It waits for nothing but others who count.
+// Settled counts how far the estimates of a lease were off, as it was settled, and what
+// that gave back or took on top. A charge of which nothing was said is none that was
+// measured, and a repeated answer was counted when it was first given. It waits for
+// nothing but others who count.
 func (b *Book) Settled(op *logv1.Settle, result *logv1.LeaseResult) {
-	if b == nil || op.GetProgress() || result.GetRepeated() || len(op.GetUsed()) == 0 {
+	if b == nil || op.GetProgress() || result.GetRepeated() {
+		return
+	}
+	b.Ended(result)
+	if len(op.GetUsed()) == 0 {
 		return
 	}
 	now := hourOf(b.config.Now())
@@ -27,10 +32,32 @@ func (b *Book) Settled(op *logv1.Settle, result *logv1.LeaseResult) {
 		if s.GetAmount() < 1 || !named(op.GetUsed(), s) {
 			continue
 		}
-		if c := b.book.estimates(s.GetLimit(), s.GetDimension()); c != nil {
+		if c := b.book.names.estimates(s.GetLimit(), s.GetDimension()); c != nil {
 			c.off(coarse(plan.Settled{Charged: s.GetAmount(), Used: s.GetUsed()}.Over()), 1)
 			b.changed = true
 		}
+	}
+}
+
+// Ended counts what came back of the charges of a lease that has ended, and what was used
+// on top of them. A repeated answer was counted when it was first given.
+func (b *Book) Ended(result *logv1.LeaseResult) {
+	if b == nil || result.GetRepeated() {
+		return
+	}
+	now := hourOf(b.config.Now())
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn(now)
+	for _, s := range result.GetSettlements() {
+		// What was used as it was granted takes no room.
+		if s.GetRefunded() == 0 && s.GetExcess() == 0 {
+			continue
+		}
+		b.book.keys.of(entry{Limit: s.GetLimit(), Key: s.GetKey(), Dimension: s.GetDimension(), Keyed: true}).add(
+			Count{Returned: s.GetRefunded(), Extra: s.GetExcess()},
+		)
+		b.changed = true
 	}
 }
 
@@ -46,7 +73,7 @@ func named(used []*logv1.Usage, s *logv1.Settlement) bool {
 }
 
 // estimates is where those of a dimension are counted, nil where there is no room.
-func (h hour) estimates(limit, dimension string) *Count {
+func (h table) estimates(limit, dimension string) *Count {
 	e := entry{Limit: cut(limit), Dimension: cut(dimension), Settled: true}
 	if c := h[e]; c != nil {
 		return c

@@ -37,7 +37,7 @@ func estimatesBy(t *testing.T, b *Book, others ...*Book) map[string]plan.Errors 
 	for i := range others {
 		list = append(list, Node{Address: fmt.Sprint(i)})
 	}
-	answer := b.Ask(t.Context(), Query{ByLimit, 2, TopMost}, list, func(address string) (peerv1.PeerClient, error) {
+	answer := b.Ask(t.Context(), asking(ByLimit, 2, TopMost), list, func(address string) (peerv1.PeerClient, error) {
 		return peer{book: others[address[0]-'0']}, nil
 	})
 	found := make(map[string]plan.Errors)
@@ -138,7 +138,7 @@ func TestEstimatesAreKept(t *testing.T) {
 		if got := estimatesBy(t, b); len(got) != 1 || got["gpt/tokens"] != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
-		expect(t, "who asked has none", lines(b, Query{ByClient, 1, 10}), "chat gpt/tokens 1+0- 1000+0-")
+		expect(t, "who asked has none", lines(b, asking(ByClient, 1, 10)), "chat gpt/tokens 1+0- 1000+0-")
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +173,7 @@ func TestEstimatesAreBounded(t *testing.T) {
 			settle(b, "gpt", 1, 1<<shift)
 		}
 		settle(b, "gpt", 1, math.MaxInt64)
-		if n := len(*b.book.estimates("gpt", "tokens").Estimates); n > 1960 {
+		if n := len(*b.book.names.estimates("gpt", "tokens").Estimates); n > 1960 {
 			t.Errorf("%d errors are told apart", n)
 		}
 		for i := range 2 * settledMost {
@@ -182,7 +182,7 @@ func TestEstimatesAreBounded(t *testing.T) {
 		if got := estimatesBy(t, b); len(got) != settledMost {
 			t.Errorf("of %d dimensions, want %d", len(got), settledMost)
 		}
-		answer := b.Ask(t.Context(), Query{ByLimit, 1, 1}, nil, nil)
+		answer := b.Ask(t.Context(), asking(ByLimit, 1, 1), nil, nil)
 		for _, row := range answer.Rows {
 			if row.Other && row.Estimates != nil {
 				t.Errorf("%+v of many limits", row.Estimates)

@@ -132,7 +132,7 @@ func newDocument(t *testing.T) *document {
 			d.port[strconv.Itoa(base+n)] = values[fmt.Sprint(kind, n+1)]
 		}
 	}
-	d.port["7401"], d.port["7402"] = values["G5"], values["H5"]
+	d.port["7401"], d.port["7402"], d.port["7501"] = values["G5"], values["H5"], values["P5"]
 	d.env = append(d.env, "QUORLEASE_LISTEN=127.0.0.1:"+values["G5"])
 	// A gateway's file names them; no provider is asked.
 	for _, provider := range []string{"OPENAI", "AZURE_OPENAI", "ANTHROPIC", "GROQ"} {
@@ -141,7 +141,7 @@ func newDocument(t *testing.T) *document {
 	return d
 }
 
-var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[1234]0[1234]\b`)
+var documentPort = regexp.MustCompile(`127\.0\.0\.1:7[12345]0[1234]\b`)
 
 // translate makes a command of a document one that can be run here.
 func (d *document) translate(command string) string {
@@ -191,6 +191,8 @@ func (d *document) run(s docStep) {
 			return pattern.MatchString(normal(d.asShown(got.text)))
 		})
 		d.check(s, got)
+	case strings.HasPrefix(command, "quorlease bench provider"):
+		d.check(s, d.background(command, "Ctrl-C stops it."))
 	case words[0] == "quorlease" && words[1] == "gateway" && !strings.Contains(command, "--check"):
 		d.check(s, d.background(command, "serving: "))
 	case words[0] == "quorlease" && words[1] == "serve":

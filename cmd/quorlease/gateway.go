@@ -35,6 +35,7 @@ func newGateway(a *app) *cobra.Command {
 				}
 				return a.write(report.Bytes())
 			}
+			tuneCollector(a.lookupEnv)
 			return o.Run(c.Context(), logger)
 		},
 	}

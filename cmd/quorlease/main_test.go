@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // TestMain makes this test binary the program as well: started as `quorlease`
 // it is the real command line, in a process of its own.
 func TestMain(m *testing.M) {
-	testscript.Main(withoutLeaks{m}, map[string]func(){"quorlease": main, "curl": curl, "provider": simulatedProvider})
+	testscript.Main(withoutLeaks{m}, map[string]func(){"quorlease": main, "curl": curl})
 }
 
 // withoutLeaks fails a run that leaves goroutines behind.

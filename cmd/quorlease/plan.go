@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func (a *app) measured(
 	answer, err := answerOf(ctx, a, ask.Read,
 		ask.CallOf(quorleasev1.NewUsageBookClient, quorleasev1.UsageBookClient.Query, request))
 	if err == nil {
-		show.UsageMissing(a.stderr, answer)
+		show.UsageMissing(a.stderr, time.Time{}, answer)
 	}
 	return answer, err
 }

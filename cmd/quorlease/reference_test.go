@@ -129,7 +129,7 @@ func unindent(text string) string {
 func flagTable(flags *pflag.FlagSet) string {
 	var rows strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" {
+		if f.Name == "help" || f.Hidden {
 			return
 		}
 		kind, usage := pflag.UnquoteUsage(f)

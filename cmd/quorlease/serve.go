@@ -81,8 +81,8 @@ const (
 	memoryLimit = 2 << 30
 )
 
-// tuneCollector sets the garbage collector for a node, where the environment does
-// not.
+// tuneCollector sets the garbage collector for a node or a gateway, where the environment
+// does not.
 func tuneCollector(lookup func(string) (string, bool)) {
 	if _, set := lookup("GOGC"); !set {
 		debug.SetGCPercent(gcPercent)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,11 +17,13 @@ import (
 	"github.com/quorlease/quorlease/cmd/quorlease/show"
 )
 
-const usageLong = `Show what was granted and denied in the last hours, by client, by limit or by team
-(the attribute team of an acquire), for each limit and dimension. GRANTS and
-DENIALS are acquires, GRANTED and DENIED the tokens that they asked for; a
-settlement that gives some back changes nothing here. The first hour counts from
-its beginning.
+const usageLong = `Show what was granted and denied in the last hours or in a period, by client, by
+limit, by key of a limit, or by team (the attribute team of an acquire), for each
+limit and dimension. GRANTS and DENIALS are acquires, GRANTED and DENIED the tokens
+that they asked for. By limit and by key RETURNED are tokens that came back when
+leases were settled or released, EXTRA those that were used on top, and USED what is
+left: the ledger of a team is that of its key. The first hour counts from its
+beginning.
 
 One node answers for all: those that did not answer are named on standard error,
 or in JSON as missing. (other) is what is beyond --top, or beyond the names that a
@@ -30,48 +33,61 @@ func newUsage(a *app) *cobra.Command {
 	request := &quorleasev1.UsageBookQueryRequest{}
 	since := 24 * time.Hour
 	cmd := &cobra.Command{
-		Use:   "usage --by client|limit|team",
+		Use:   "usage --by client|key|limit|team",
 		Short: "Show who was granted and denied how much",
 		Long:  usageLong,
 		Example: `  quorlease usage --by client
-  quorlease usage --by team --since 744h -o csv`,
+  quorlease usage --by team --since 744h -o csv
+  quorlease usage --by key --limit team --from 2026-11-01 --to 2026-12-01 -o csv`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := a.checkFormat(formatCSV); err != nil {
 				return err
 			}
-			if names := []string{"client", "limit", "team"}; !slices.Contains(names, request.By) {
-				return exit.Usagef("--by %q is none of client, limit, team", request.By)
+			if !slices.Contains(usageBy, request.By) {
+				return exit.Usagef("--by %q is none of %s", request.By, strings.Join(usageBy, ", "))
 			}
 			if request.Top < 1 || request.Top > maxTop {
 				return exit.Usagef("--top %d is outside 1 to %d", request.Top, maxTop)
 			}
-			var err error
-			if request.Hours, err = argument.Hours(since, time.Now()); err != nil {
+			from, err := argument.Period(request.From, request.To, c.Flags().Changed("since"))
+			if err != nil {
 				return err
+			}
+			if from.IsZero() {
+				if request.Hours, err = argument.Hours(since, time.Now()); err != nil {
+					return err
+				}
 			}
 			answer, err := answerOf(c.Context(), a, ask.Read,
 				ask.CallOf(quorleasev1.NewUsageBookClient, quorleasev1.UsageBookClient.Query, request))
 			if err != nil {
 				return err
 			}
-			return a.usage(request.By, answer)
+			return a.usage(request.By, from, answer)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&request.By, "by", "", "`name` the rows by client, limit or team")
+	flags.StringVar(&request.By, "by", "", "`name` the rows by client, key, limit or team")
 	flags.DurationVar(&since, "since", since, "how far back, 1h to 744h")
+	flags.StringVar(&request.From, "from", "",
+		"instead of --since: the `beginning`, a day like 2026-11-01 or an hour like 2026-11-01T13:00:00Z, UTC")
+	flags.StringVar(&request.To, "to", "", "with --from: the `end`, which is no part of it, or until now")
+	flags.StringVar(&request.Limit, "limit", "", "only what was charged to this `limit`")
 	flags.Uint32Var(&request.Top, "top", maxTop, "show at most this `many`, 1 to 1000; the rest together")
 	setting.Range(flags, "top", "1 to 1000")
 	// It fails only where there is no such flag.
 	_ = cmd.RegisterFlagCompletionFunc("by",
-		cobra.FixedCompletions([]string{"client", "limit", "team"}, cobra.ShellCompDirectiveNoFileComp))
+		cobra.FixedCompletions(usageBy, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) usage(by string, answer *quorleasev1.UsageBookQueryResponse) error {
+// usageBy are what rows may be named by.
+var usageBy = []string{"client", "key", "limit", "team"}
+
+func (a *app) usage(by string, from time.Time, answer *quorleasev1.UsageBookQueryResponse) error {
 	if a.format != formatJSON {
-		show.UsageMissing(a.stderr, answer)
+		show.UsageMissing(a.stderr, from, answer)
 	}
 	if a.format == formatCSV {
 		var out bytes.Buffer

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
@@ -22,7 +23,7 @@ func (f usageOf) Query(
 	to := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 	rows := f.usage
 	if rows == nil {
-		rows = counted(r.GetBy() == "limit")
+		rows = counted(r.GetBy())
 	}
 	return answer(ctx, f.fakeNode, r, &quorleasev1.UsageBookQueryResponse{
 		From: timestamppb.New(to.Truncate(time.Hour).Add(-23 * time.Hour)), To: timestamppb.New(to),
@@ -31,14 +32,17 @@ func (f usageOf) Query(
 	})
 }
 
-// counted are rows, with estimates or without.
-func counted(estimates bool) []*quorleasev1.UsageRow {
+// counted are rows, with what was used and with estimates or without.
+func counted(by string) []*quorleasev1.UsageRow {
 	rows := []*quorleasev1.UsageRow{
 		{Name: `a,"b`, Limit: "llm", Dimension: "input_tokens", Grants: 12, Denials: 3, Granted: 14400, Denied: 3600},
 		{Name: "", Limit: "llm", Dimension: "requests", Grants: 2, Granted: 2},
 		{Limit: "llm", Dimension: "requests", Grants: 90, Granted: 90, Other: true},
 	}
-	if estimates {
+	if by == "limit" || by == "key" {
+		rows[0].Returned, rows[0].Extra = 2500, 100
+	}
+	if by == "limit" {
 		rows[0].Estimates = &quorleasev1.UsageEstimates{Tasks: 120, P90Bp: 300, P99Bp: 800, MostBp: 20_000}
 	}
 	return rows
@@ -55,6 +59,9 @@ func TestUsage(t *testing.T) {
 		{"usage-limit.text", "limit", "text", "without n3, which did not answer\n"},
 		{"usage-limit.json", "limit", "json", ""},
 		{"usage-limit.csv", "limit", "csv", "without n3, which did not answer\n"},
+		{"usage-key.text", "key", "text", "without n3, which did not answer\n"},
+		{"usage-key.json", "key", "json", ""},
+		{"usage-key.csv", "key", "csv", "without n3, which did not answer\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,8 +73,8 @@ func TestUsage(t *testing.T) {
 		})
 	}
 	for args, want := range map[string]string{
-		"usage":                          `--by "" is none of client, limit, team`,
-		"usage --by colour":              `--by "colour" is none of client, limit, team`,
+		"usage":                          `--by "" is none of client, key, limit, team`,
+		"usage --by colour":              `--by "colour" is none of client, key, limit, team`,
 		"usage --by team --since 745h":   "--since 745h0m0s is outside 1h to 744h",
 		"usage --by team --since 10m":    "--since 10m0s is outside 1h to 744h",
 		"usage --by team --top 0":        "--top 0 is outside 1 to 1000",
@@ -83,4 +90,44 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: exit code %d, stderr %q, want %q", args, got.code, got.stderr, want)
 		}
 	}
+}
+
+// TestLedger: a period is asked for as it was said, and what of it is not kept is said.
+func TestLedger(t *testing.T) {
+	t.Parallel()
+	t.Run("S1-50_a_month_of_a_team", func(t *testing.T) {
+		t.Parallel()
+		node := startFake(t, fullFake())
+		run := func(args string) outcome {
+			return command(t, append([]string{"--endpoints", node.addr}, strings.Fields(args)...)...)
+		}
+		got := run("usage --by key --limit team --from 2026-03-01 --to 2026-03-04T05:00:00Z -o csv")
+		want := "without what was before 2026-03-03T06:00:00Z, which is not kept\nwithout n3, which did not answer\n"
+		if got.code != 0 || got.stderr != want {
+			t.Fatalf("exit code %d, stderr %q, want %q", got.code, got.stderr, want)
+		}
+		compareGolden(t, "usage-key.csv", got.stdout)
+		asked := &quorleasev1.UsageBookQueryRequest{
+			By: "key", Top: 1000, Limit: "team", From: "2026-03-01", To: "2026-03-04T05:00:00Z",
+		}
+		if seen := node.asked(); len(seen) != 1 || !proto.Equal(seen[0], asked) {
+			t.Errorf("asked %v, want %v", seen, asked)
+		}
+		for args, want := range map[string]string{
+			"--to 2026-03-01":                   "--to 2026-03-01: only with --from",
+			"--from 2026-03-01 --since 24h":     "--from 2026-03-01: not with --since",
+			"--from march":                      `--from "march": want a day like 2026-11-01, or an hour like`,
+			"--from 2026-03-01T00:30:00Z":       `--from "2026-03-01T00:30:00Z": want a day`,
+			"--from 2026-03-01 --to april":      `--to "april": want a day`,
+			"--from 2026-03-01 --to 2026-03-01": "--to 2026-03-01: 0 hours after --from, want 1 to 744",
+			"--from 2026-03-01 --to 2026-04-02": "--to 2026-04-02: 768 hours after --from, want 1 to 744",
+			"--from 2026-03-01T13:00:00+00:30":  `--from "2026-03-01T13:00:00+00:30": want a day`,
+			"--from 2026-03-02 --to 2026-03-01": "--to 2026-03-01: -24 hours after --from, want 1 to 744",
+			"--from 2026-03-01 --to 2026-13-01": `--to "2026-13-01": want a day`,
+		} {
+			if got := run("usage --by key " + args); got.code != 2 || !strings.Contains(got.stderr, want) {
+				t.Errorf("%s: exit code %d, stderr %q, want %q", args, got.code, got.stderr, want)
+			}
+		}
+	})
 }

@@ -3,6 +3,11 @@ package main
 // atGateways are the mechanisms of rows that gateways settle, in the order of the rows.
 var atGateways = []mechanism{
 	{
+		row: "S1-03", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
+		pattern: "TestStormAsksNobody",
+		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
+	},
+	{
 		row: "S1-14", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
 		text: "rule = NoCredential\n", without: "rule, speaker = NoCredential, &l.stranger\n",
 	},
@@ -30,6 +35,10 @@ var atGateways = []mechanism{
 		row: "S1-30", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
 		pattern: "TestRetryBudgets/S1-30",
 		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
+	},
+	{
+		row: "S1-43", file: "client/httpwrap/transport.go", tests: "client/gateway", pattern: "TestAWrappedClient/S1-43",
+		text: "case n+1 >= t.config.Attempts ||", without: "case",
 	},
 	{
 		row: "S1-44", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
@@ -70,6 +79,10 @@ var atGateways = []mechanism{
 	{
 		row: "S2-19", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestRetries/S2-19",
 		text: "case now.tries == g.config.Tries ||", without: "case now.tries == 9*g.config.Tries ||",
+	},
+	{
+		row: "S2-20", file: "client/gateway/forward.go", tests: "client/gateway", pattern: "TestPauses/S2-20",
+		text: "config.Pauses.Pause(v.Wait,", without: "provider.Schedule{}.Pause(v.Wait,",
 	},
 	{
 		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",

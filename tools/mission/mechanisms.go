@@ -139,6 +139,10 @@ var atNodes = []mechanism{
 		text: "recorded = result.GetGranted() && !result.GetRepeated()", without: "recorded = true",
 	},
 	{
+		row: "S1-50", file: "cluster/usage/settled.go", tests: "cluster/usage", pattern: "TestLedger/S1-50",
+		text: "Count{Returned: s.GetRefunded(), Extra: s.GetExcess()},", without: "Count{},",
+	},
+	{
 		row: "S1-51", file: "cluster/audit/line.go", tests: "bench/storm", pattern: "TestTheAuditTellsTheStorm/S1-51",
 		text: "`,\"client\":`...), d.Client)", without: "`,\"client\":`...), d.Node)",
 	},

@@ -180,7 +180,9 @@ func outerRules() []ImportRule {
 		},
 		{
 			Name: "product", Of: []string{"..."},
-			Except: []string{"fsm/fsmtest", "cluster/clustertest", "api/dashboard/browsertest", "tools/..."},
+			Except: []string{
+				"fsm/fsmtest", "cluster/clustertest", "bench/gateways/bubble", "api/dashboard/browsertest", "tools/...",
+			},
 			Never: []string{
 				"testing/...", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
 				"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...",
@@ -203,8 +205,8 @@ func clientRules() []ImportRule {
 		{
 			Name: "gateway", Of: []string{"client/gateway/..."},
 			Except: []string{
-				"client/gateway", "client/gateway/charge", "client/gateway/file", "client/gateway/gatewayprom",
-				"client/gateway/told",
+				"client/gateway", "client/gateway/charge", "client/gateway/file", "client/gateway/gate",
+				"client/gateway/gatewayprom", "client/gateway/told",
 			},
 			Only: []string{
 				"std", "client", "client/feedback", "client/grpcmw", "client/httpmw", "client/names", "client/gateway/...",
@@ -222,6 +224,15 @@ func clientRules() []ImportRule {
 			},
 			Never: []string{"net", "os/...", "crypto/tls", "syscall", "unsafe"},
 			Why:   "what a gateway asks and tells goes through a client, which alone knows the nodes",
+		},
+		{
+			Name: "gateway-gate", Of: []string{"client/gateway/gate"},
+			Only: []string{
+				"std", "client", "client/report", "client/session", "client/gateway/...", "google.golang.org/grpc/...",
+				"google.golang.org/grpc", "google.golang.org/protobuf/proto",
+			},
+			Never: []string{"net", "os/...", "log/...", "crypto/tls", "syscall", "unsafe"},
+			Why:   "what stands before a service of others neither listens nor dials: the service does",
 		},
 		{
 			Name: "gateway-proxy", Of: []string{"client/gateway"},

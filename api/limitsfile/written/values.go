@@ -188,3 +188,18 @@ func (r Rate) BurstIn(d time.Duration) int64 {
 	}
 	return 1
 }
+
+// ParseHour reads a day, as 2026-11-01, or the beginning of an hour, as
+// 2026-11-01T13:00:00Z, both in UTC. The problem is empty, or a sentence without a full
+// stop.
+func ParseHour(s string) (time.Time, string) {
+	const form = ": want a day like 2026-11-01, or an hour like 2026-11-01T13:00:00Z"
+	if day, err := time.Parse(time.DateOnly, s); err == nil {
+		return day, ""
+	}
+	at, err := time.Parse(time.RFC3339, s)
+	if err != nil || at.UTC().Truncate(time.Hour) != at.UTC() {
+		return time.Time{}, Quote(s) + form
+	}
+	return at.UTC(), ""
+}

@@ -24,13 +24,20 @@ const (
 
 type UsageBookQueryRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// client, limit or team.
+	// client, key, limit or team.
 	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
 	// How many hours back, those that have begun included: 1 is this hour alone.
 	// 0: 24; at most 744.
 	Hours uint32 `protobuf:"varint,2,opt,name=hours,proto3" json:"hours,omitempty"`
 	// Rows, most granted first; the rest is counted together. 0: 1000; at most 1000.
-	Top           uint32 `protobuf:"varint,3,opt,name=top,proto3" json:"top,omitempty"`
+	Top uint32 `protobuf:"varint,3,opt,name=top,proto3" json:"top,omitempty"`
+	// A period instead of hours: from, and the moment before which it ends. A day, as
+	// 2026-11-01, or the beginning of an hour, as 2026-11-01T13:00:00Z, in UTC. Without
+	// to it lasts until now. At most 744 hours, of the last 1488.
+	From string `protobuf:"bytes,4,opt,name=from,proto3" json:"from,omitempty"`
+	To   string `protobuf:"bytes,5,opt,name=to,proto3" json:"to,omitempty"`
+	// Only what was charged to this limit. Empty: to all.
+	Limit         string `protobuf:"bytes,6,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -86,10 +93,31 @@ func (x *UsageBookQueryRequest) GetTop() uint32 {
 	return 0
 }
 
+func (x *UsageBookQueryRequest) GetFrom() string {
+	if x != nil {
+		return x.From
+	}
+	return ""
+}
+
+func (x *UsageBookQueryRequest) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *UsageBookQueryRequest) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
+}
+
 // UsageRow is one dimension of one limit, for one name.
 type UsageRow struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of a client, a limit or a team; empty for what had none, and where other.
+	// Of a client, a key, a limit or a team; empty for what had none, and where other.
 	Name      string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Limit     string `protobuf:"bytes,2,opt,name=limit,proto3" json:"limit,omitempty"`
 	Dimension string `protobuf:"bytes,3,opt,name=dimension,proto3" json:"dimension,omitempty"`
@@ -102,7 +130,12 @@ type UsageRow struct {
 	// What is beyond the bounds of names, counted together.
 	Other bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
 	// By limit: how far tasks were off whose usage was settled. Absent: none was.
-	Estimates     *UsageEstimates `protobuf:"bytes,9,opt,name=estimates,proto3" json:"estimates,omitempty"`
+	Estimates *UsageEstimates `protobuf:"bytes,9,opt,name=estimates,proto3" json:"estimates,omitempty"`
+	// By key and by limit: tokens of grants that came back, when their leases were settled
+	// or released, and tokens that were used on top of grants. What was used is granted
+	// without the former and with the latter.
+	Returned      int64 `protobuf:"varint,10,opt,name=returned,proto3" json:"returned,omitempty"`
+	Extra         int64 `protobuf:"varint,11,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -198,6 +231,20 @@ func (x *UsageRow) GetEstimates() *UsageEstimates {
 		return x.Estimates
 	}
 	return nil
+}
+
+func (x *UsageRow) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *UsageRow) GetExtra() int64 {
+	if x != nil {
+		return x.Extra
+	}
+	return 0
 }
 
 // UsageEstimates says how much more than they were charged tasks used: so many of a
@@ -362,11 +409,14 @@ var File_quorlease_v1_usage_proto protoreflect.FileDescriptor
 
 const file_quorlease_v1_usage_proto_rawDesc = "" +
 	"\n" +
-	"\x18quorlease/v1/usage.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"O\n" +
+	"\x18quorlease/v1/usage.proto\x12\fquorlease.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x89\x01\n" +
 	"\x15UsageBookQueryRequest\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x14\n" +
 	"\x05hours\x18\x02 \x01(\rR\x05hours\x12\x10\n" +
-	"\x03top\x18\x03 \x01(\rR\x03top\"\x88\x02\n" +
+	"\x03top\x18\x03 \x01(\rR\x03top\x12\x12\n" +
+	"\x04from\x18\x04 \x01(\tR\x04from\x12\x0e\n" +
+	"\x02to\x18\x05 \x01(\tR\x02to\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\tR\x05limit\"\xba\x02\n" +
 	"\bUsageRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x1c\n" +
@@ -376,7 +426,10 @@ const file_quorlease_v1_usage_proto_rawDesc = "" +
 	"\agranted\x18\x06 \x01(\x03R\agranted\x12\x16\n" +
 	"\x06denied\x18\a \x01(\x03R\x06denied\x12\x14\n" +
 	"\x05other\x18\b \x01(\bR\x05other\x12:\n" +
-	"\testimates\x18\t \x01(\v2\x1c.quorlease.v1.UsageEstimatesR\testimates\"\x84\x01\n" +
+	"\testimates\x18\t \x01(\v2\x1c.quorlease.v1.UsageEstimatesR\testimates\x12\x1a\n" +
+	"\breturned\x18\n" +
+	" \x01(\x03R\breturned\x12\x14\n" +
+	"\x05extra\x18\v \x01(\x03R\x05extra\"\x84\x01\n" +
 	"\x0eUsageEstimates\x12\x14\n" +
 	"\x05tasks\x18\x01 \x01(\x03R\x05tasks\x12\x15\n" +
 	"\x06p50_bp\x18\x02 \x01(\x03R\x05p50Bp\x12\x15\n" +

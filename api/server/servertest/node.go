@@ -225,8 +225,12 @@ func (n *Node) Usage(_ context.Context, q usage.Query) usage.Answer {
 		},
 		{Limit: "tenant", Dimension: "requests", Count: usage.Count{Grants: 1, Granted: 1}, Other: true},
 	}
+	to := wall
+	if q.End != 0 {
+		to = time.Unix(q.End*3600, 0)
+	}
 	return usage.Answer{
-		Rows: rows[:min(q.Top, len(rows))], From: wall.Add(-time.Duration(q.Hours) * time.Hour).Truncate(time.Hour), To: wall,
+		Rows: rows[:min(q.Top, len(rows))], From: to.Add(-time.Duration(q.Hours) * time.Hour).Truncate(time.Hour), To: to,
 		Nodes: []string{"n1"}, Missing: []string{"n2"},
 	}
 }

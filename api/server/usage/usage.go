@@ -4,10 +4,12 @@ package usage
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server/convert"
 	"github.com/quorlease/quorlease/cluster/usage"
@@ -35,7 +37,7 @@ func New(node Asker) *Service { return &Service{node: node} }
 func (s *Service) Query(
 	ctx context.Context, r *quorleasev1.UsageBookQueryRequest,
 ) (*quorleasev1.UsageBookQueryResponse, error) {
-	q, err := query(r)
+	q, err := query(time.Now(), r)
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +49,7 @@ func (s *Service) Query(
 		answer.Rows = append(answer.Rows, &quorleasev1.UsageRow{
 			Name: row.Name, Limit: row.Limit, Dimension: row.Dimension, Other: row.Other,
 			Grants: row.Grants, Denials: row.Denials, Granted: row.Granted, Denied: row.Denied,
-			Estimates: estimates(row.Estimates),
+			Estimates: estimates(row.Estimates), Returned: row.Returned, Extra: row.Extra,
 		})
 	}
 	return answer, nil
@@ -62,19 +64,64 @@ func estimates(t *plan.Tally) *quorleasev1.UsageEstimates {
 	return &quorleasev1.UsageEstimates{Tasks: e.Tasks, P50Bp: e.P50, P90Bp: e.P90, P99Bp: e.P99, MostBp: e.Most}
 }
 
+// period puts from and to into a query, where they are said.
+func period(now time.Time, r *quorleasev1.UsageBookQueryRequest, q *usage.Query) error {
+	switch {
+	case r.GetFrom() == "" && r.GetTo() == "":
+		return nil
+	case r.GetFrom() == "":
+		return convert.Wrong("to", limitsfile.Quote(r.GetTo())+": only with from")
+	case q.Hours != 0:
+		return convert.Wrong("hours", fmt.Sprintf("%d: not with from", q.Hours))
+	}
+	from, problem := written.ParseHour(r.GetFrom())
+	if problem != "" {
+		return convert.Wrong("from", problem)
+	}
+	end := usage.HourOf(now) + 1
+	if r.GetTo() != "" {
+		to, problem := written.ParseHour(r.GetTo())
+		if problem != "" {
+			return convert.Wrong("to", problem)
+		}
+		if q.End = usage.HourOf(to); !to.After(from) {
+			return convert.Wrong("to", limitsfile.Quote(r.GetTo())+": is not after from")
+		}
+		end = min(end, q.End)
+	}
+	hours := end - usage.HourOf(from)
+	switch {
+	case hours < 1:
+		return convert.Wrong("from", limitsfile.Quote(r.GetFrom())+": has not come yet")
+	case hours > usage.HoursMost:
+		return convert.Wrong("from", fmt.Sprintf("%s: %d hours are more than %d", limitsfile.Quote(r.GetFrom()), hours,
+			usage.HoursMost))
+	}
+	q.Hours = int(hours)
+	return nil
+}
+
 // query checks what is asked.
-func query(r *quorleasev1.UsageBookQueryRequest) (usage.Query, error) {
-	q := usage.Query{By: r.GetBy(), Hours: int(r.GetHours()), Top: int(r.GetTop())}
+func query(now time.Time, r *quorleasev1.UsageBookQueryRequest) (usage.Query, error) {
+	q := usage.Query{By: r.GetBy(), Hours: int(r.GetHours()), Top: int(r.GetTop()), Limit: r.GetLimit()}
 	switch q.By {
-	case usage.ByClient, usage.ByLimit, usage.ByTeam:
+	case usage.ByClient, usage.ByKey, usage.ByLimit, usage.ByTeam:
 	default:
-		return q, convert.Wrong("by", limitsfile.Quote(q.By)+": must be client, limit or team")
+		return q, convert.Wrong("by", limitsfile.Quote(q.By)+": must be client, key, limit or team")
+	}
+	if q.Limit != "" {
+		if problem := limitsfile.NameProblem(q.Limit); problem != "" {
+			return q, convert.Wrong("limit", problem)
+		}
 	}
 	if q.Hours > usage.HoursMost {
 		return q, convert.Wrong("hours", fmt.Sprintf("%d is out of range 0..%d", q.Hours, usage.HoursMost))
 	}
 	if q.Top > usage.TopMost {
 		return q, convert.Wrong("top", fmt.Sprintf("%d is out of range 0..%d", q.Top, usage.TopMost))
+	}
+	if err := period(now, r, &q); err != nil {
+		return q, err
 	}
 	if q.Hours == 0 {
 		q.Hours = hoursDefault

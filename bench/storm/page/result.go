@@ -69,6 +69,15 @@ func (r *Result) groups() (all []group) {
 		shown[o.Slug] = true
 		all = append(all, g)
 	}
+	// What is all in another group is shown there.
+	groups := slices.Clone(all)
+	all = slices.DeleteFunc(all, func(g group) bool {
+		return slices.ContainsFunc(groups, func(other group) bool {
+			return len(other.outcomes) > len(g.outcomes) && !slices.ContainsFunc(g.outcomes, func(o *storm.Outcome) bool {
+				return !slices.Contains(other.outcomes, o)
+			})
+		})
+	})
 	for _, o := range r.Scenarios {
 		if !shown[o.Slug] {
 			all = append(all, group{[]*storm.Outcome{o}})

@@ -85,6 +85,37 @@ func TestRetryBudgets(t *testing.T) {
 	})
 }
 
+// TestStormAsksNobody: what was refused here is refused here for as long as the budget is
+// used up, although nodes refuse as well, so that nothing new is learnt of what is charged.
+func TestStormAsksNobody(t *testing.T) {
+	t.Run("S1-03_for_minutes", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			w.warm(d, attempt("storm", 0))
+			for range 60 {
+				if c, _, err := d.Take(t.Context(), attempt("storm", 1)); err != nil {
+					t.Fatal(err)
+				} else if c != nil {
+					c.Settle(nil)
+				}
+			}
+			w.acquire = func(r client.Request) (*client.Decision, error) {
+				return &client.Decision{
+					Source: client.Consensus, Denials: []client.Denial{{Reason: "RETRY_BUDGET", RetryAfter: time.Minute}},
+				}, nil
+			}
+			asked := w.asked.Load()
+			for range 4 * 60 * 10 {
+				w.denied(d, attempt("storm", 1))
+				pass(100 * time.Millisecond)
+			}
+			if n := w.asked.Load() - asked; n != 0 {
+				t.Errorf("2400 refusals have asked the authority %d times", n)
+			}
+		})
+	})
+}
+
 // TestCallsAreCountedOnce: by the desk where they ask nobody, else by who is asked.
 func TestCallsAreCountedOnce(t *testing.T) {
 	t.Run("S1-28_S1-31_each_call_is_counted_once", func(t *testing.T) {

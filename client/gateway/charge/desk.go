@@ -121,6 +121,12 @@ func (d *Desk) Take(ctx context.Context, w Work) (*Charge, *client.Decision, err
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, nil, ctx.Err()
 	}
+	// S1-03: who is over its budget here costs nobody a question, whatever is held.
+	if !w.Again && w.Attempt > 0 {
+		if v := d.config.Authority.TriesOf(w.Client).Consider(w.Attempt); !v.Admit {
+			return nil, d.overBudget(v), nil
+		}
+	}
 	now := d.clock.Now()
 	sum := d.plans.sum(&w)
 	p := d.plans.find(now, sum, &w)
@@ -142,15 +148,10 @@ func (d *Desk) Take(ctx context.Context, w Work) (*Charge, *client.Decision, err
 
 // pay pays for a call from what is held. The decision is nil where that is not enough.
 //
-// The retry budget comes before the tokens, but counts only what goes ahead (S1-28): it is
-// looked at first, and asked when the tokens are there. So a call that asks the authority
-// after all, which counts it, was not counted here.
+// The retry budget comes before the tokens, but counts only what goes ahead (S1-28): Take
+// has looked at it, and it is asked when the tokens are there. So a call that asks the
+// authority after all, which counts it, was not counted here.
 func (d *Desk) pay(now time.Duration, p *plan, w *Work) (*Charge, *client.Decision) {
-	if !w.Again && w.Attempt > 0 {
-		if v := d.config.Authority.TriesOf(w.Client).Consider(w.Attempt); !v.Admit {
-			return nil, d.overBudget(v)
-		}
-	}
 	if !d.isReady(now, p, w) {
 		return nil, nil
 	}

@@ -53,7 +53,7 @@ func TestReferenceIsTrue(t *testing.T) {
 		"x: 1", "tls: {x: 1}", "deployments: [{x: 1}]", "deployments: [{per_minute: {x: 1}}]",
 		"deployments: [{source: {x: 1}}]", "classes: [{x: 1}]", "clients: [{x: 1}]", "identify: {x: 1}",
 		"retry_tokens: {x: 1}", "attempts: {x: 1}", "attempts: {markers: [{x: 1}]}", "circuit: {x: 1}",
-		"circuit: {shared: {x: 1}}",
+		"circuit: {shared: {x: 1}}", "pause: {x: 1}",
 	} {
 		_, err := file.Parse("g.yaml", []byte(wrong), keys())
 		if err == nil {

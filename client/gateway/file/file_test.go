@@ -92,6 +92,7 @@ attempts:
 circuit:
   {throttles: none, least: 50, fraction: 25%, window: 1m, open: 10s, hint_max: 2h, probe_max: 5m,
    shared: {tenants: tenant, deployments: provider, probes: circuit-probes}}
+pause: {step: 500ms, least: 150ms, most: 900ms}
 `
 
 var files = map[string]string{
@@ -125,6 +126,9 @@ func TestWholeFile(t *testing.T) {
 			{Name: "now", MaxWait: -1},
 		}},
 		{f.Gateway.RetryTokens, retry.TokenRule{Cap: 100, Cost: 10, Refund: 2, MinRetries: 2, MinInterval: time.Minute}},
+		{f.Gateway.Pauses, provider.Schedule{
+			Step: 500 * time.Millisecond, Least: 150 * time.Millisecond, Most: 900 * time.Millisecond,
+		}},
 		{f.Gateway.Markers, append(attempt.Markers(),
 			attempt.Marker{Header: "x-try", Field: "n=", First: 1, Layer: attempt.Proxy})},
 		{f.Who.Clients, []who.Client{
@@ -343,6 +347,9 @@ func TestMistakesOfClientsAndTuning(t *testing.T) {
 			"soon open", with("circuit: {open: 5s, shared: {probes: a}}"),
 			"3:11: circuit.open: 5s is not more than 5s, with probes",
 		},
+		{"fixed pause", with("pause: {step: 1s}"), "pause.most: missing: a pause of a fixed length brings all back at once"},
+		{"short pause", with("pause: {least: 1s, most: 1s}"), "3:20: pause.most: most 1s: must be more than least, 1s"},
+		{"endless pause", with("pause: {step: long, most: 1s}"), `3:15: pause.step: "long": want a duration like 500ms`},
 		{"hints", with("circuit: {hint_max: 10s}"), "3:11: circuit.hint_max: 10s is less than open, 30s"},
 	} {
 		t.Run(m.name, m.check)

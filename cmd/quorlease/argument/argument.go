@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
+	"github.com/quorlease/quorlease/api/limitsfile/written"
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/fsm/bucket"
@@ -23,7 +24,7 @@ const (
 	maxCharges = 16
 	// reasonMost bounds a reason, in bytes.
 	reasonMost = 512
-	// HoursMost is how far back the usage book goes, in hours.
+	// HoursMost is how many hours of the usage book can be asked for at once.
 	HoursMost = 31 * 24
 	// defaultDimension is charged once where an acquire names no amount.
 	defaultDimension = "requests"
@@ -99,6 +100,34 @@ func Hours(since time.Duration, now time.Time) (uint32, error) {
 	}
 	hour := func(t time.Time) int64 { return t.Unix() / int64(time.Hour/time.Second) }
 	return uint32(min(hour(now)-hour(now.Add(-since))+1, HoursMost)), nil
+}
+
+// Period checks the two ends of a period, and returns the first. Both may be empty, and
+// the first is zero then.
+func Period(from, to string, since bool) (time.Time, error) {
+	switch {
+	case from == "" && to == "":
+		return time.Time{}, nil
+	case from == "":
+		return time.Time{}, exit.Usagef("--to %s: only with --from", to)
+	case since:
+		return time.Time{}, exit.Usagef("--from %s: not with --since", from)
+	}
+	first, problem := written.ParseHour(from)
+	if problem != "" {
+		return time.Time{}, exit.Usagef("--from %s", problem)
+	}
+	if to == "" {
+		return first, nil
+	}
+	last, problem := written.ParseHour(to)
+	if problem != "" {
+		return time.Time{}, exit.Usagef("--to %s", problem)
+	}
+	if hours := last.Sub(first).Hours(); hours <= 0 || hours > HoursMost {
+		return time.Time{}, exit.Usagef("--to %s: %g hours after --from, want 1 to %d", to, hours, HoursMost)
+	}
+	return first, nil
 }
 
 // CheckLeaseID refuses what is not a lease id.

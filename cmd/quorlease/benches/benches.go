@@ -3,6 +3,7 @@ package benches
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/quorlease/quorlease/bench/echo"
+	"github.com/quorlease/quorlease/bench/front"
 	"github.com/quorlease/quorlease/cmd/quorlease/comparing"
 	"github.com/quorlease/quorlease/cmd/quorlease/contend"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
@@ -40,7 +42,9 @@ type App struct {
 
 // Commands are all of them.
 func Commands(a *App) []*cobra.Command {
-	return []*cobra.Command{all(a), contention(a), storm(a), compare(a), scale(a), echoServer(a)}
+	return []*cobra.Command{
+		all(a), contention(a), storm(a), compare(a), scale(a), simulated(a), echoServer(a), proxyServer(a),
+	}
 }
 
 // measure is one that measures, says what it came to, and then what did not hold.
@@ -179,22 +183,35 @@ func scale(a *App) *cobra.Command {
 
 // echoServer is the other side of the comparison, in a process of its own.
 func echoServer(a *App) *cobra.Command {
-	return &cobra.Command{
-		Use:    "echo-server",
-		Short:  "Answer what is asked, for bench contention",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			a.Tune()
-			var config net.ListenConfig
-			listener, err := config.Listen(c.Context(), "tcp", "127.0.0.1:0")
-			if err != nil {
-				return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("listen on loopback: %w", err)}
-			}
-			if err := a.Write(fmt.Appendln(nil, listener.Addr())); err != nil {
-				return err
-			}
-			return echo.Serve(c.Context(), listener)
-		},
+	return besides(a, &cobra.Command{
+		Use: "echo-server", Short: "Answer what is asked, for bench contention", Args: cobra.NoArgs,
+	}, func(ctx context.Context, l net.Listener, _ []string) error { return echo.Serve(ctx, l) })
+}
+
+// proxyServer is what a gateway is compared with, in a process of its own.
+func proxyServer(a *App) *cobra.Command {
+	return besides(a, &cobra.Command{
+		Use: "proxy-server URL", Short: "Pass on what is asked, for bench all", Args: cobra.ExactArgs(1),
+	}, func(ctx context.Context, l net.Listener, args []string) error { return front.Bare(ctx, l, args[0]) })
+}
+
+// besides is a process beside what is measured: it listens on loopback, says where, and
+// serves until it is told to stop.
+func besides(
+	a *App, cmd *cobra.Command, serve func(ctx context.Context, l net.Listener, args []string) error,
+) *cobra.Command {
+	cmd.Hidden = true
+	cmd.RunE = func(c *cobra.Command, args []string) error {
+		a.Tune()
+		var config net.ListenConfig
+		listener, err := config.Listen(c.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			return &exit.Error{Code: exit.Failed, Err: fmt.Errorf("listen on loopback: %w", err)}
+		}
+		if err := a.Write(fmt.Appendln(nil, listener.Addr())); err != nil {
+			return errors.Join(err, listener.Close())
+		}
+		return serve(c.Context(), listener, args)
 	}
+	return cmd
 }

@@ -41,6 +41,9 @@ It works without nodes: it then lets through what each limit says for that case,
 raises an alert, in its log and at --alert-webhook and --alertmanager. Beyond
 loopback it wants clients with keys, and TLS or --insecure.
 
+It collects garbage when the heap has grown fivefold, or to 2 GiB; GOGC and
+GOMEMLIMIT in the environment say otherwise.
+
 --check says what it would do, and opens no port. Exit codes: 0 told to stop, or
 nothing wrong, 1 it could not start, 2 a setting is wrong.`
 	Example = `  quorlease gateway --upstream https://api.openai.com

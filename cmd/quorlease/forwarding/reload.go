@@ -111,6 +111,7 @@ func changed(before, after *file.File) (changes []string) {
 		{"identify", was, is},
 		{"tries", b.Tries, a.Tries},
 		{"retry_tokens", b.RetryTokens, a.RetryTokens},
+		{"pause", b.Pauses, a.Pauses},
 		{"body_max", b.BodyMax, a.BodyMax},
 		{"bodies_max", b.BodiesMax, a.BodiesMax},
 		{"bodies_client_max", b.BodiesClientMax, a.BodiesClientMax},

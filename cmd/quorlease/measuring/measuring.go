@@ -23,15 +23,16 @@ import (
 const (
 	Long = `Measure every figure that this program holds itself to, one part after the other,
 and show all of them in one table: beside what people run today, in the client's
-own memory, by nodes, keys, callers and snapshots, and while members come and
-go. Every part is a command of its own, or a measure that has no other.
+own memory, by nodes, keys, callers and snapshots, through a gateway, and while
+members come and go. Every part is a command of its own, or a measure that has
+no other.
 
 It starts every process by itself, on free ports of loopback and in a temporary
 directory, and ends them. What is not there, or can't be had without root, is
 "not measured" and says why; what --require names is an error before anything
 runs.
 
-Without flags it takes some 20 minutes. Progress goes to standard error. Exit
+Without flags it takes some 35 minutes. Progress goes to standard error. Exit
 code 1 means that a guarantee broke, that a bound was missed, or that one that
 is required was not measured; each is named.`
 

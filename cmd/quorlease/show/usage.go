@@ -14,43 +14,50 @@ import (
 // others is how rows are named that count many together.
 const others = "(other)"
 
-// usageHeading is that of a table; the first column is what the rows are named by.
-const usageHeading = "LIMIT DIMENSION GRANTS DENIALS GRANTED DENIED"
+// usageHeading is that of a table behind the name of the rows, and usedHeading what
+// comes behind it where it is known what was used: of limits and keys.
+const (
+	usageHeading = "LIMIT DIMENSION GRANTS DENIALS GRANTED DENIED"
+	usedHeading  = " RETURNED EXTRA USED"
+)
 
-// Usage writes what was granted and denied, by client, limit or team.
+// usageColumns are those of a table, by what its rows are named. A limit is its own name.
+func usageColumns(by string) string {
+	switch by {
+	case "limit":
+		return usageHeading + usedHeading
+	case "key":
+		return "KEY " + usageHeading + usedHeading
+	default:
+		return strings.ToUpper(by) + " " + usageHeading
+	}
+}
+
+// Usage writes what was granted and denied, by client, key, limit or team.
 func Usage(w io.Writer, by string, r *quorleasev1.UsageBookQueryResponse) {
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 	fmt.Fprintf(w, "from %s to %s\n\n", at(r.GetFrom().AsTime()), at(r.GetTo().AsTime()))
-	heading := strings.ToUpper(by) + " " + usageHeading
-	skip := 0
-	if by == "limit" {
-		heading, skip = usageHeading, 1
-	}
 	var rows [][]string
 	for _, row := range r.GetRows() {
-		cells := usageCells(row)
+		cells := usageCells(by, row)
 		if row.GetOther() {
-			cells[skip] = others
+			cells[0] = others
 		}
-		rows = append(rows, cells[skip:])
+		rows = append(rows, cells)
 	}
-	Table(w, heading, rows)
+	Table(w, usageColumns(by), rows)
 }
 
 // UsageCSV writes the same as comma-separated values, with a column that says which rows
 // count many together.
 func UsageCSV(w io.Writer, by string, r *quorleasev1.UsageBookQueryResponse) {
 	out := csv.NewWriter(w)
-	heading, skip := append([]string{by}, strings.Fields(strings.ToLower(usageHeading))...), 0
-	if by == "limit" {
-		heading, skip = heading[1:], 1
-	}
 	// The writer behind it is a buffer, which does not fail.
-	_ = out.Write(append(heading, "other"))
+	_ = out.Write(append(strings.Fields(strings.ToLower(usageColumns(by))), "other"))
 	for _, row := range r.GetRows() {
-		cells := usageCells(row)
+		cells := usageCells(by, row)
 		cells[0] = harmless(cells[0])
-		_ = out.Write(append(cells[skip:], fmt.Sprint(row.GetOther())))
+		_ = out.Write(append(cells, fmt.Sprint(row.GetOther())))
 	}
 	out.Flush()
 }
@@ -64,15 +71,27 @@ func harmless(name string) string {
 	return name
 }
 
-func usageCells(row *quorleasev1.UsageRow) []string {
-	return []string{
-		row.GetName(), row.GetLimit(), row.GetDimension(), Number(row.GetGrants()), Number(row.GetDenials()),
+func usageCells(by string, row *quorleasev1.UsageRow) []string {
+	cells := []string{
+		row.GetLimit(), row.GetDimension(), Number(row.GetGrants()), Number(row.GetDenials()),
 		Number(row.GetGranted()), Number(row.GetDenied()),
 	}
+	if by == "limit" || by == "key" {
+		cells = append(cells, Number(row.GetReturned()), Number(row.GetExtra()),
+			Number(row.GetGranted()-row.GetReturned()+row.GetExtra()))
+	}
+	if by == "limit" {
+		return cells
+	}
+	return append([]string{row.GetName()}, cells...)
 }
 
-// UsageMissing says which nodes' counts are not in the answer, if any.
-func UsageMissing(w io.Writer, r *quorleasev1.UsageBookQueryResponse) {
+// UsageMissing says which nodes' counts are not in the answer, and which hours from the
+// beginning that was asked for, if any.
+func UsageMissing(w io.Writer, from time.Time, r *quorleasev1.UsageBookQueryResponse) {
+	if first := r.GetFrom().AsTime(); !from.IsZero() && first.After(from) {
+		fmt.Fprintf(w, "without what was before %s, which is not kept\n", first.UTC().Format(time.RFC3339))
+	}
 	if missing := r.GetMissing(); len(missing) > 0 {
 		fmt.Fprintf(w, "without %s, which did not answer\n", exit.Printable(strings.Join(missing, ", ")))
 	}

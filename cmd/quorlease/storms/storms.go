@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/quorlease/quorlease/bench/gateways"
+	"github.com/quorlease/quorlease/bench/gateways/bubble"
 	"github.com/quorlease/quorlease/bench/storm"
 	"github.com/quorlease/quorlease/bench/storm/page"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
@@ -30,11 +32,15 @@ the real state machine, the real queue and the real retry counters; clients,
 gateways and providers are played. Each figure has the range that an independent
 simulation found: exit code 1 means that one is outside.
 
-It takes less than two minutes. Progress goes to standard error.`
+The scenarios that end in -gateway come after: there whole gateways stand before
+whole nodes, with their Raft, and only programs and the provider are played. They
+take a processor some minutes; --played leaves them out, and what is left takes
+less than two. Progress goes to standard error.`
 
 	Example = `  quorlease bench storm
   quorlease bench storm --list
   quorlease bench storm --scenario s3-after --seed 7
+  quorlease bench storm --scenario s2-ours-gateway
   quorlease bench storm --html page.html -o json`
 )
 
@@ -46,8 +52,15 @@ type Options struct {
 	Seed uint64
 	// List names the scenarios instead of running them.
 	List bool
+	// Played leaves out the scenarios with whole gateways.
+	Played bool
+	// Real plays those with whole gateways in real time, with processes.
+	Real bool
 	// HTML and Picture are files to write to. Empty: none.
 	HTML, Picture string
+	// Bubble makes this process one that plays Scenario, with whole gateways, in this
+	// directory.
+	Bubble string
 
 	// Version of the program, for the result.
 	Version string
@@ -60,12 +73,20 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Scenario, "scenario", "", "run this one, by `slug`, and what it is seen beside; else all")
 	flags.Uint64Var(&o.Seed, "seed", 1, "`number` that arrivals, delays and sizes are drawn by")
 	flags.BoolVar(&o.List, "list", false, "name the scenarios and run none")
+	flags.BoolVar(&o.Played, "played", false, "leave out the scenarios with whole gateways")
+	o.defineReal(flags)
+	flags.StringVar(&o.Bubble, "bubble", "", "play one scenario with whole gateways in this `directory`, and nothing else")
+	// It is for the processes that this one starts.
+	_ = flags.MarkHidden("bubble")
 	flags.StringVar(&o.HTML, "html", "", "write one page with plots to this `file`")
 	flags.StringVar(&o.Picture, "svg", "", "write the plots alone, as a picture, to this `file`")
 }
 
 // Answer is what the command prints, and the result where something ran.
 func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, result *page.Result, err error) {
+	if o.Bubble != "" {
+		return nil, nil, o.play()
+	}
 	var out bytes.Buffer
 	if o.List {
 		err = names(&out)
@@ -84,12 +105,18 @@ func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, resul
 // names writes the scenarios, a line each.
 func names(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range storm.All() {
+	one := func(slug, title string, twins []string) {
 		beside := ""
-		if len(s.Twins) > 0 {
-			beside = " (beside " + strings.Join(s.Twins, ", ") + ")"
+		if len(twins) > 0 {
+			beside = " (beside " + strings.Join(twins, ", ") + ")"
 		}
-		fmt.Fprintf(table, "%s\t%s%s\n", s.Slug, s.Title, beside)
+		fmt.Fprintf(table, "%s\t%s%s\n", slug, title, beside)
+	}
+	for _, s := range storm.All() {
+		one(s.Slug, s.Title, s.Twins)
+	}
+	for _, s := range gateways.All() {
+		one(s.Slug, s.Title, s.Twins)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("write the names: %w", err)
@@ -97,29 +124,57 @@ func names(w io.Writer) error {
 	return nil
 }
 
-// chosen are the scenarios to run, in their order.
-func (o *Options) chosen() ([]storm.Scenario, error) {
+// chosen are the scenarios to run, in their order: those that are played, and those with
+// whole gateways.
+func (o *Options) chosen() (played []storm.Scenario, whole []gateways.Storm, err error) {
 	if o.Scenario == "" {
-		return storm.All(), nil
+		if !o.Played {
+			whole = gateways.All()
+		}
+		return storm.All(), whole, nil
 	}
-	one, ok := storm.Find(o.Scenario)
-	if !ok {
+	var twins []string
+	if one, ok := storm.Find(o.Scenario); ok {
+		twins = one.Twins
+	} else if one, ok := gateways.Find(o.Scenario); ok {
+		twins, whole = one.Twins, []gateways.Storm{one}
+	} else {
 		var slugs []string
 		for _, s := range storm.All() {
 			slugs = append(slugs, s.Slug)
 		}
-		return nil, exit.Usagef("--scenario: %q is none of %s", o.Scenario, strings.Join(slugs, ", "))
+		for _, s := range gateways.All() {
+			slugs = append(slugs, s.Slug)
+		}
+		return nil, nil, exit.Usagef("--scenario: %q is none of %s", o.Scenario, strings.Join(slugs, ", "))
 	}
 	return slices.DeleteFunc(storm.All(), func(s storm.Scenario) bool {
-		return s.Slug != one.Slug && !slices.Contains(one.Twins, s.Slug)
-	}), nil
+		return s.Slug != o.Scenario && !slices.Contains(twins, s.Slug)
+	}), whole, nil
+}
+
+// play plays one scenario with whole gateways and ends this process.
+func (o *Options) play() error {
+	one, ok := gateways.Find(o.Scenario)
+	if !ok {
+		return exit.Usagef("--bubble: --scenario %q has no whole gateways", o.Scenario)
+	}
+	bubble.Main(o.Bubble, one, o.Seed)
+	return nil
 }
 
 // run plays what was chosen. It stops between two scenarios when ctx ends.
 func (o *Options) run(ctx context.Context) (*page.Result, error) {
-	scenarios, err := o.chosen()
+	scenarios, whole, err := o.chosen()
 	if err != nil {
 		return nil, err
+	}
+	play := o.whole
+	if o.Real {
+		play = o.live
+		if scenarios, whole, err = o.inReal(scenarios, whole); err != nil {
+			return nil, err
+		}
 	}
 	result := &page.Result{Version: o.Version, Seed: o.Seed}
 	for i, s := range scenarios {
@@ -129,6 +184,11 @@ func (o *Options) run(ctx context.Context) (*page.Result, error) {
 		fmt.Fprintf(o.Progress, "%d of %d: %s\n", i+1, len(scenarios), s.Slug)
 		result.Scenarios = append(result.Scenarios, s.Run(o.Seed))
 	}
+	outcomes, err := play(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	result.Scenarios = append(result.Scenarios, outcomes...)
 	result.Sum()
 	return result, nil
 }

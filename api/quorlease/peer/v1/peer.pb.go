@@ -1332,10 +1332,14 @@ func (x *QueueClient) GetWeight() int64 {
 
 type UsageRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// client, limit or team.
+	// client, key, limit or team.
 	By string `protobuf:"bytes,1,opt,name=by,proto3" json:"by,omitempty"`
 	// The first hour, since 1970.
-	From          int64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	From int64 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`
+	// The hour after the last one. 0: all from the first one on.
+	To int64 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`
+	// Only what was charged to this limit. Empty: to all.
+	Limit         string `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1382,6 +1386,20 @@ func (x *UsageRequest) GetFrom() int64 {
 		return x.From
 	}
 	return 0
+}
+
+func (x *UsageRequest) GetTo() int64 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *UsageRequest) GetLimit() string {
+	if x != nil {
+		return x.Limit
+	}
+	return ""
 }
 
 type UsageResponse struct {
@@ -1442,7 +1460,10 @@ type UsageRow struct {
 	// Beyond the bounds of names.
 	Other bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
 	// Of a limit: how far tasks were off that were settled.
-	Estimates     []*UsageEstimate `protobuf:"bytes,9,rep,name=estimates,proto3" json:"estimates,omitempty"`
+	Estimates []*UsageEstimate `protobuf:"bytes,9,rep,name=estimates,proto3" json:"estimates,omitempty"`
+	// Of a limit or a key: tokens of grants that came back, and that were used on top.
+	Returned      int64 `protobuf:"varint,10,opt,name=returned,proto3" json:"returned,omitempty"`
+	Extra         int64 `protobuf:"varint,11,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1538,6 +1559,20 @@ func (x *UsageRow) GetEstimates() []*UsageEstimate {
 		return x.Estimates
 	}
 	return nil
+}
+
+func (x *UsageRow) GetReturned() int64 {
+	if x != nil {
+		return x.Returned
+	}
+	return 0
+}
+
+func (x *UsageRow) GetExtra() int64 {
+	if x != nil {
+		return x.Extra
+	}
+	return 0
 }
 
 // UsageEstimate is how many tasks used how much more than they were charged, in
@@ -1795,12 +1830,14 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\vQueueClient\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12\x18\n" +
 	"\awaiting\x18\x02 \x01(\x03R\awaiting\x12\x16\n" +
-	"\x06weight\x18\x03 \x01(\x03R\x06weight\"2\n" +
+	"\x06weight\x18\x03 \x01(\x03R\x06weight\"X\n" +
 	"\fUsageRequest\x12\x0e\n" +
 	"\x02by\x18\x01 \x01(\tR\x02by\x12\x12\n" +
-	"\x04from\x18\x02 \x01(\x03R\x04from\"@\n" +
+	"\x04from\x18\x02 \x01(\x03R\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\x03R\x02to\x12\x14\n" +
+	"\x05limit\x18\x04 \x01(\tR\x05limit\"@\n" +
 	"\rUsageResponse\x12/\n" +
-	"\x04rows\x18\x01 \x03(\v2\x1b.quorlease.peer.v1.UsageRowR\x04rows\"\x8c\x02\n" +
+	"\x04rows\x18\x01 \x03(\v2\x1b.quorlease.peer.v1.UsageRowR\x04rows\"\xbe\x02\n" +
 	"\bUsageRow\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\tR\x05limit\x12\x1c\n" +
@@ -1810,7 +1847,10 @@ const file_quorlease_peer_v1_peer_proto_rawDesc = "" +
 	"\agranted\x18\x06 \x01(\x03R\agranted\x12\x16\n" +
 	"\x06denied\x18\a \x01(\x03R\x06denied\x12\x14\n" +
 	"\x05other\x18\b \x01(\bR\x05other\x12>\n" +
-	"\testimates\x18\t \x03(\v2 .quorlease.peer.v1.UsageEstimateR\testimates\">\n" +
+	"\testimates\x18\t \x03(\v2 .quorlease.peer.v1.UsageEstimateR\testimates\x12\x1a\n" +
+	"\breturned\x18\n" +
+	" \x01(\x03R\breturned\x12\x14\n" +
+	"\x05extra\x18\v \x01(\x03R\x05extra\">\n" +
 	"\rUsageEstimate\x12\x17\n" +
 	"\aover_bp\x18\x01 \x01(\x03R\x06overBp\x12\x14\n" +
 	"\x05tasks\x18\x02 \x01(\x03R\x05tasks\"\x12\n" +
