@@ -33,7 +33,10 @@ func TestHostileAnswers(t *testing.T) {
 		{"a_redirect", says(http.StatusFound, "", "Location", "https://elsewhere.example/"), http.StatusServiceUnavailable},
 		{"a_wrong_key", says(http.StatusUnauthorized, `{"error":"sk-own is wrong"}`), http.StatusServiceUnavailable},
 		{"unchanged", says(http.StatusNotModified, ""), http.StatusNotModified},
-		{"its_account", says(http.StatusOK, "{}", "Anthropic-Organization-Id", "sk-own", "Set-Cookie", "sk-own"), http.StatusOK},
+		{
+			"its_account", says(http.StatusOK, "{}", "Anthropic-Organization-Id", "sk-own", "Set-Cookie", "sk-own"),
+			http.StatusOK,
+		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			bubble(t, own, func(t *testing.T, w *world) {

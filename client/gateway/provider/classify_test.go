@@ -183,3 +183,25 @@ func TestHostileBodies(t *testing.T) {
 		t.Errorf("%s within few arrays, %s within too many, want ACCELERATION and TRANSIENT_RATE", near, far)
 	}
 }
+
+// An event is read as an error however that is spelled, and not where a text speaks of one.
+func TestEventsThatMayBeErrors(t *testing.T) {
+	t.Parallel()
+	openAI, err := Named(NameOpenAI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for data, want := range map[string]Class{
+		`{"error":{"code":"insufficient_quota","type":"insufficient_quota"}}`:      HardQuota,
+		`{"\u0065rror":{"code":"insufficient_quota","type":"insufficient_quota"}}`: HardQuota,
+		`{"choices":[{"delta":{"content":"the error insufficient_quota"}}]}`:       None,
+		`{"choices":[{"delta":{"content":"\u00e9"}}]}`:                             None,
+	} {
+		v := openAI.Classify(Answer{
+			Status: 200, Header: header("Content-Type", "text/event-stream"), Body: []byte(data), Wall: wall,
+		})
+		if v.Class != want {
+			t.Errorf("%s is %s, want %s", data, v.Class, want)
+		}
+	}
+}
