@@ -78,11 +78,11 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S2-19", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestRetries/S2-19",
-		text: "case now.tries == g.config.Tries ||", without: "case now.tries == 9*g.config.Tries ||",
+		text: "case now.tries == c.set.Tries ||", without: "case now.tries == 9*c.set.Tries ||",
 	},
 	{
 		row: "S2-20", file: "client/gateway/forward.go", tests: "client/gateway", pattern: "TestPauses/S2-20",
-		text: "config.Pauses.Pause(v.Wait,", without: "provider.Schedule{}.Pause(v.Wait,",
+		text: "s.call.set.Pauses.Pause(v.Wait,", without: "provider.Schedule{}.Pause(v.Wait,",
 	},
 	{
 		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
@@ -90,7 +90,7 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S2-22", file: "client/gateway/forward.go", tests: "client/gateway", pattern: "TestStreams/S2-22",
-		text: "http.NewRequestWithContext(ctx,", without: "http.NewRequestWithContext(context.WithoutCancel(ctx),",
+		text: "request.WithContext(ctx)", without: "request.WithContext(context.WithoutCancel(ctx))",
 	},
 	{
 		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
@@ -98,7 +98,7 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
-		text: "time.Until(c.until) < next.after ||", without: "",
+		text: "c.patience < next.after ||", without: "",
 	},
 	{
 		row: "S3-23", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
