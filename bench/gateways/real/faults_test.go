@@ -162,7 +162,8 @@ func (f *faulty) check(t *testing.T, takes time.Duration, clients ...string) {
 	most, worst := waits[len(waits)*9/10], waits[len(waits)-1]
 	t.Logf("%d requests, %d times told to come back, %d times a gateway lost, the slowest answer %v",
 		len(f.asked), refused, lost, longest)
-	t.Logf("live work meanwhile: %d, half of it waited %v, nine tenths %v, all %v", len(waits), waits[len(waits)/2], most, worst)
+	t.Logf("live work meanwhile: %d, half of it waited %v, nine tenths %v, all %v",
+		len(waits), waits[len(waits)/2], most, worst)
 	if longest > answerMax {
 		t.Errorf("a program has waited %v for an answer, want at most %v", longest, answerMax)
 	}
