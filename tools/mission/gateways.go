@@ -57,6 +57,11 @@ var atGateways = []mechanism{
 		text: "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
 	},
 	{
+		row: "S2-12", file: "client/gateway/coalesce/group.go", tests: "client/gateway",
+		pattern: "TestCoalesced/S2-11_S2-12",
+		text:    "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
+	},
+	{
 		row: "S2-13", file: "client/gateway/canon/value.go", tests: "client/gateway/canon",
 		text: "slices.SortStableFunc(list, byName)", without: "_ = list",
 	},
