@@ -44,7 +44,7 @@ func sample() *page.Result {
 		{Slug: "alone", Title: "nobody beside it", Figures: []storm.Figure{done}, OK: true},
 		{
 			Slug: "after", Title: "one after the other", Text: "What happens now.", Twins: []string{"before"},
-			Figures:  []storm.Figure{paced, live, wait},
+			Figures: []storm.Figure{paced, live, wait},
 			Timeline: &storm.Timeline{
 				SlotMS: 500, Admitted: []int64{1, 1, 1, 1}, Refused: []int64{0, 0, 0, 0}, Waiting: []int64{3, 2, 1, 0},
 			},
