@@ -98,6 +98,10 @@ var atGateways = []mechanism{
 		text: "http.NewRequestWithContext(ctx,", without: "http.NewRequestWithContext(context.WithoutCancel(ctx),",
 	},
 	{
+		row: "S2-26", file: "client/gateway/told/prober.go", tests: "client/gateway/told", pattern: "TestOneProbe/S2-26_of",
+		text: "p.wantLocked(key)\n\treturn false\n}", without: "p.wantLocked(key)\n\treturn true\n}",
+	},
+	{
 		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
 		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
 	},
@@ -116,6 +120,11 @@ var atGateways = []mechanism{
 	{
 		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
 		text: "longest = min(2*longest, pauseMax)", without: "longest = min(longest, pauseMax)",
+	},
+	{
+		row: "S3-43", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
+		pattern: "TestCallsAreCountedOnce/S3-43",
+		text:    "if !w.Again {", without: "if w.Client != \"\" {",
 	},
 	{
 		row: "S3-46", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestRetries/S3-46",

@@ -257,6 +257,11 @@ var atNodes = []mechanism{
 		text: "Sub(a.Parts[a.Binding].Tasks, a.Live)", without: "Sub(a.Parts[0].Tasks, a.Live)",
 	},
 	{
+		row: "S3-07", file: "bench/storm/plan.go", tests: "bench/storm", pattern: "TestPlan/S3-07",
+		text:    "float64(p.Limits.Input) / float64(p.Task.Input)",
+		without: "float64(p.Limits.Input) / float64(p.Task.Input+p.Task.Output)",
+	},
+	{
 		row: "S3-08", file: "bench/storm/nightly.go", tests: "bench/storm", pattern: "TestStorms/s3-sustained/S3-08",
 		text: "delay: fixed(time.Second),", without: "delay: fixed(time.Minute),",
 	},
@@ -333,6 +338,10 @@ var atNodes = []mechanism{
 		text: "b.bookExcess(l, c, used[i])", without: "_ = c.Excess",
 	},
 	{
+		row: "S3-33", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-33",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
 		row: "S3-34", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-34",
 		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
 	},
@@ -370,6 +379,10 @@ var atNodes = []mechanism{
 	{
 		row: "S3-44", file: "cluster/queue/queue.go", tests: "cluster/queue", pattern: "TestWaitersAreNotPolled/S3-44",
 		text: "at, ok = q.due.first().due, true", without: "at, ok = q.due.first().due/2, true",
+	},
+	{
+		row: "S3-45", file: "bench/provider/buckets.go", tests: "bench/provider",
+		text: "if !options.Empty {", without: "if options.Empty {",
 	},
 	{
 		row: "S3-48", file: "doctor/limits.go", tests: "doctor", pattern: "TestSources/S3-48",
