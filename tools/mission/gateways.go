@@ -98,6 +98,11 @@ var atGateways = []mechanism{
 		text: "http.NewRequestWithContext(ctx,", without: "http.NewRequestWithContext(context.WithoutCancel(ctx),",
 	},
 	{
+		row: "S2-24", file: "client/gateway/circuit/call.go", tests: "client/gateway", pattern: "TestWaits/S2-24",
+		text:    "v := c.lookLocked(now)\n\tif v.Action != Forward {\n\t\tb.refusedLocked(v)",
+		without: "v := Verdict{}\n\tif v.Action != Forward {\n\t\tb.refusedLocked(v)",
+	},
+	{
 		row: "S2-26", file: "client/gateway/told/prober.go", tests: "client/gateway/told", pattern: "TestOneProbe/S2-26_of",
 		text: "p.wantLocked(key)\n\treturn false\n}", without: "p.wantLocked(key)\n\treturn true\n}",
 	},

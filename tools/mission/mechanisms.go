@@ -8,6 +8,10 @@ var mechanisms = slices.Concat(atNodes, atGateways)
 // atNodes are those that nodes and clients settle, in the order of the rows.
 var atNodes = []mechanism{
 	{
+		row: "S1-01", file: "fsm/bucket/bucket.go", tests: "bench/storm", pattern: "TestStorms/s1-fair/S1-01",
+		text: "want > max(0, b.free-mul(keep, s.unit))+own.level {", without: "want > max(0, b.free-mul(keep, s.unit)) {",
+	},
+	{
 		row: "S1-02", file: "fsm/retry/budget.go", tests: "bench/storm", pattern: "TestStorms/s1-budget/S1-02",
 		text: "return Attempts", without: "return Admit",
 	},
@@ -383,6 +387,10 @@ var atNodes = []mechanism{
 	{
 		row: "S3-45", file: "bench/provider/buckets.go", tests: "bench/provider",
 		text: "if !options.Empty {", without: "if options.Empty {",
+	},
+	{
+		row: "S3-47", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-47",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
 	},
 	{
 		row: "S3-48", file: "doctor/limits.go", tests: "doctor", pattern: "TestSources/S3-48",
