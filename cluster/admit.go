@@ -64,12 +64,7 @@ func (o *pendingOwner) Answer(result *logv1.Result, err error) {
 	if acquire := p.Operation.GetAcquire(); acquire != nil {
 		p.node.count(p, acquire, result.GetAcquire(), err)
 	}
-	if settle := p.Operation.GetSettle(); settle != nil {
-		p.node.usage.Settled(settle, result.GetLease())
-	}
-	if p.Operation.GetRelease() != nil {
-		p.node.usage.Ended(result.GetLease())
-	}
+	p.node.usage.Answered(p.Operation, result.GetLease())
 	p.Done(result, err)
 }
 

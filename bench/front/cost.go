@@ -90,7 +90,7 @@ const clients = 8
 func (p *place) front(model string) *door {
 	return &door{
 		address: p.programs, path: "/v1/chat/completions", header: openAI, client: "program-", clients: clients,
-		body: chat(model), cpu: p.gateway.CPU,
+		body: chat(model), timeout: p.config.Timeout, cpu: p.gateway.CPU,
 	}
 }
 

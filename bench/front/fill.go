@@ -80,7 +80,7 @@ func (p *place) fill(ctx context.Context) (*Fill, error) {
 	c.say("a limit is used up for %v", c.Fill)
 	d := &door{
 		address: p.programs, path: "/v1/messages", client: "program-", clients: clients, body: newSizes(c.Seed).body,
-		header: "X-Api-Key: none\r\nAnthropic-Version: 2023-06-01\r\n",
+		header: "X-Api-Key: none\r\nAnthropic-Version: 2023-06-01\r\n", timeout: c.Timeout,
 	}
 	defer d.close()
 	config := c.load(c.Callers, 0)

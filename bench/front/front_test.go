@@ -305,6 +305,26 @@ func TestCount(t *testing.T) {
 	}
 }
 
+// TestTimeout: nobody is waited for longer than a call may take.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	silent := make(chan struct{})
+	behind := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-silent }))
+	defer behind.Close()
+	defer close(silent)
+	d := &door{
+		address: behind.Listener.Addr().String(), path: "/", client: "c", body: chat(plain), timeout: 10 * time.Millisecond,
+	}
+	defer d.close()
+	caller, err := d.Asker(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := caller.Ask(t.Context(), 0); err == nil || reason(err) != "UNANSWERED" {
+		t.Errorf("%+v, %v", answer, err)
+	}
+}
+
 // TestBare: the proxy passes on what it is asked, and ends when it is told to.
 func TestBare(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,8 @@ type door struct {
 	clients        int
 	// body writes a request's body, of the caller's own. Bodies differ.
 	body func(to []byte) []byte
+	// timeout is the longest that one call may take. 0: as long as it likes.
+	timeout time.Duration
 	// cpu is the processor time of who answers. Nil: not known.
 	cpu func() (time.Duration, error)
 
@@ -109,7 +112,7 @@ func reason(err error) string {
 	switch {
 	case errors.As(err, &status):
 		return status.Error()
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "UNANSWERED"
 	default:
 		return "UNREACHABLE"
@@ -135,6 +138,9 @@ func (p *program) Ask(ctx context.Context, _ int) (load.Answer, error) {
 
 func (p *program) exchange(ctx context.Context) (answer load.Answer, keep bool, err error) {
 	conn := p.conn
+	if p.door.timeout > 0 {
+		_ = conn.SetDeadline(time.Now().Add(p.door.timeout))
+	}
 	// Whoever waits for an answer stops when it is told to.
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })
 	defer stop()

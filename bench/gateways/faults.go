@@ -126,6 +126,16 @@ func (f *faults) aside(all []sent) (kept []sent) {
 	return kept
 }
 
+// alone is how many requests were served that came while gateways knew that no node answers.
+func (f *faults) alone(all []sent) (n int) {
+	for _, s := range all {
+		if s.ok() && s.began > f.quorumLost+f.alerted && s.began < f.quorumBack-backTime {
+			n++
+		}
+	}
+	return n
+}
+
 // watch waits for the alert, and no longer than nodes are away.
 func (f *faults) watch(away time.Duration) {
 	c := f.crowd
@@ -193,6 +203,7 @@ func nightFaults(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.exactly(o, unheard, unserved(own), 0)
 		h.liveWaits(o, waits(own, 0, ever))
 		h.within(o, alertAfter, f.alerted.Seconds(), 0, (noticeTime + alertTime + h.Slack).Seconds())
+		h.within(o, servedAlone, float64(f.alone(n.all())), 1, most)
 		h.show(o, storm.BacklogTime, n.finished.Minutes())
 		n.picture(o, &l, time.Second, min(n.Now(), 5*time.Minute))
 		return nil

@@ -18,6 +18,7 @@ const (
 	slowSteps      storm.Measure = "slow_down_in_steps"
 	slowOnce       storm.Measure = "slow_down_at_once"
 	growthLast     storm.Measure = "part_of_last_rate_used"
+	servedAlone    storm.Measure = "served_without_quorum"
 	liveP98        storm.Measure = "live_wait_p98_s"
 	orphaned       storm.Measure = "requests_of_dead_gateway"
 	alertAfter     storm.Measure = "quorum_alert_after_s"
@@ -39,6 +40,7 @@ var names = map[storm.Measure][2]string{
 	slowSteps:      {"calls answered slow_down, rate raised in steps", ""},
 	slowOnce:       {"calls answered slow_down, rate raised at once", ""},
 	growthLast:     {"part of the last rate that was used in the end", ""},
+	servedAlone:    {"requests served by gateways' shares while no node answers", ""},
 	liveP98:        {"live tasks wait, p98", "s"},
 	orphaned:       {"requests that a dead gateway had not answered", ""},
 	alertAfter:     {"gateways say that no node answers, after the majority is gone", "s"},

@@ -35,6 +35,14 @@ type Setting struct {
 type Stage interface {
 	// Clock is the scenario's time: 0 when everything is ready.
 	upstream.Clock
+	Front
+	Nodes
+	// KillGateway ends a gateway with everything that it holds.
+	KillGateway(gateway int) error
+}
+
+// Front is what programs see.
+type Front interface {
 	// Pace is how many times as fast as the process's the scenario's time goes.
 	Pace() int
 	// Send sends one request through a gateway, reads the answer to its end, and says
@@ -43,7 +51,13 @@ type Stage interface {
 	Send(ctx context.Context, gateway int, r Request) (Answer, error)
 	// Provider is what stands behind the gateways, with its ledger and faults.
 	Provider() *upstream.Server
+	// Alerts are how many alerts of lost quorum the gateways have raised so far, and
+	// when the last one was.
+	Alerts() (n int, last time.Duration)
+}
 
+// Nodes are what gateways ask, counted from 0.
+type Nodes interface {
 	// KillNode ends a node without warning, and StartNode starts one that was ended.
 	KillNode(node int) error
 	StartNode(ctx context.Context, node int) error
@@ -52,11 +66,6 @@ type Stage interface {
 	// Cut takes a node's connections with the other nodes away, Heal gives them back.
 	Cut(node int) error
 	Heal(node int) error
-	// KillGateway ends a gateway with everything that it holds.
-	KillGateway(gateway int) error
-	// Alerts are how many alerts of lost quorum the gateways have raised so far, and
-	// when the last one was.
-	Alerts() (n int, last time.Duration)
 }
 
 // KeyEnv is the variable that a gateway's file may name for the provider's key.

@@ -12,6 +12,16 @@ import (
 // settledMost is how many dimensions of limits an hour keeps the estimates of (G10).
 const settledMost = 100
 
+// Answered counts what an operation did to a lease that it has ended. Of others it counts
+// nothing.
+func (b *Book) Answered(op *logv1.Operation, result *logv1.LeaseResult) {
+	if settle := op.GetSettle(); settle != nil {
+		b.Settled(settle, result)
+	} else if op.GetRelease() != nil {
+		b.Ended(result)
+	}
+}
+
 // Settled counts how far the estimates of a lease were off, as it was settled, and what
 // that gave back or took on top. A charge of which nothing was said is none that was
 // measured, and a repeated answer was counted when it was first given. It waits for

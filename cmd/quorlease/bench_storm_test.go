@@ -43,7 +43,7 @@ func TestBenchStormUsage(t *testing.T) {
 		args []string
 	}{
 		{`quorlease: --scenario: "s4" is none of s3-first-wave, `, []string{"--scenario", "s4"}},
-		{`quorlease: --real: --scenario "s3-demo" is none of s3-after-gateway, `, []string{"--real", "--scenario", "s3-demo"}},
+		{`quorlease: --real: --scenario "s3-demo" is none of s3-after-gat`, []string{"--real", "--scenario", "s3-demo"}},
 		{`quorlease: --real: --played leaves out `, []string{"--real", "--played"}},
 		{`quorlease: --seed "-1": `, []string{"--seed", "-1"}},
 		{`quorlease: --output "yaml" is none of text, json`, []string{"-o", "yaml"}},

@@ -57,6 +57,11 @@ var atGateways = []mechanism{
 		text: "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
 	},
 	{
+		row: "S2-12", file: "client/gateway/coalesce/group.go", tests: "client/gateway",
+		pattern: "TestCoalesced/S2-11_S2-12",
+		text:    "if c := g.mu.byKey[key]; c != nil {", without: "if c := g.mu.byKey[key]; c != nil && c.key != key {",
+	},
+	{
 		row: "S2-13", file: "client/gateway/canon/value.go", tests: "client/gateway/canon",
 		text: "slices.SortStableFunc(list, byName)", without: "_ = list",
 	},
@@ -93,6 +98,15 @@ var atGateways = []mechanism{
 		text: "request.WithContext(ctx)", without: "request.WithContext(context.WithoutCancel(ctx))",
 	},
 	{
+		row: "S2-24", file: "client/gateway/circuit/call.go", tests: "client/gateway", pattern: "TestWaits/S2-24",
+		text:    "v := c.lookLocked(now)\n\tif v.Action != Forward {\n\t\tb.refusedLocked(v)",
+		without: "v := Verdict{}\n\tif v.Action != Forward {\n\t\tb.refusedLocked(v)",
+	},
+	{
+		row: "S2-26", file: "client/gateway/told/prober.go", tests: "client/gateway/told", pattern: "TestOneProbe/S2-26_of",
+		text: "p.wantLocked(key)\n\treturn false\n}", without: "p.wantLocked(key)\n\treturn true\n}",
+	},
+	{
 		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
 		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
 	},
@@ -111,6 +125,11 @@ var atGateways = []mechanism{
 	{
 		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
 		text: "longest = min(2*longest, pauseMax)", without: "longest = min(longest, pauseMax)",
+	},
+	{
+		row: "S3-43", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
+		pattern: "TestCallsAreCountedOnce/S3-43",
+		text:    "if !w.Again {", without: "if w.Client != \"\" {",
 	},
 	{
 		row: "S3-46", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestRetries/S3-46",

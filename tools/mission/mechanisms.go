@@ -8,6 +8,10 @@ var mechanisms = slices.Concat(atNodes, atGateways)
 // atNodes are those that nodes and clients settle, in the order of the rows.
 var atNodes = []mechanism{
 	{
+		row: "S1-01", file: "fsm/bucket/bucket.go", tests: "bench/storm", pattern: "TestStorms/s1-fair/S1-01",
+		text: "want > max(0, b.free-mul(keep, s.unit))+own.level {", without: "want > max(0, b.free-mul(keep, s.unit)) {",
+	},
+	{
 		row: "S1-02", file: "fsm/retry/budget.go", tests: "bench/storm", pattern: "TestStorms/s1-budget/S1-02",
 		text: "return Attempts", without: "return Admit",
 	},
@@ -23,6 +27,18 @@ var atNodes = []mechanism{
 	{
 		row: "S1-06", file: "fsm/plan.go", tests: "fsm", pattern: "TestAllLimitsAreLookedAt/S1-06",
 		text: "return cmp.Compare(patience(b), patience(a))", without: "return cmp.Compare(patience(a), patience(b))",
+	},
+	{
+		row: "S1-07", file: "bench/storm/quota.go", tests: "bench/storm", pattern: "TestStorms/s1-reconciled/S1-07",
+		text: "if !answer.OK {\n\t\treturn answer\n\t}\n\tm.meter.behind", without: "m.meter.behind",
+	},
+	{
+		row: "S1-08", file: "bench/storm/quota.go", tests: "bench/storm", pattern: "TestStorms/s1-reconciled/S1-08",
+		text: "m.meter.ahead += prompt\n\tanswer := m.Model.Ask(now, call)", without: "answer := m.Model.Ask(now, call)",
+	},
+	{
+		row: "S1-09", file: "bench/provider/minute.go", tests: "bench/storm", pattern: "TestStorms/s1-reconciled/S1-09",
+		text: "n := call.Input + call.Output", without: "n := call.Input",
 	},
 	{
 		row: "S1-10", file: "cluster/metrics/clients.go", tests: "cluster/metrics",
@@ -173,6 +189,14 @@ var atNodes = []mechanism{
 		text: "const herdBin = 100 * time.Millisecond", without: "const herdBin = time.Second",
 	},
 	{
+		row: "S2-07", file: "bench/storm/fleetours.go", tests: "bench/storm", pattern: "TestStorms/s2-ours/S2-07",
+		text: "if j.tenant != importer {", without: "if j.tenant >= importer {",
+	},
+	{
+		row: "S2-08", file: "bench/storm/fleetbefore.go", tests: "bench/storm", pattern: "TestStorms/s2-naive/S2-08",
+		text: "fallbackCost = 5", without: "fallbackCost = 1",
+	},
+	{
 		row: "S2-09", file: "bench/storm/fleetours.go", tests: "bench/storm",
 		pattern: "TestNoCallWithoutALease/S2-09",
 		text:    "case a.Granted:", without: "case a.Granted || a.Denial != nil:",
@@ -237,6 +261,15 @@ var atNodes = []mechanism{
 		text: "Sub(a.Parts[a.Binding].Tasks, a.Live)", without: "Sub(a.Parts[0].Tasks, a.Live)",
 	},
 	{
+		row: "S3-07", file: "bench/storm/plan.go", tests: "bench/storm", pattern: "TestPlan/S3-07",
+		text:    "float64(p.Limits.Input) / float64(p.Task.Input)",
+		without: "float64(p.Limits.Input) / float64(p.Task.Input+p.Task.Output)",
+	},
+	{
+		row: "S3-08", file: "bench/storm/nightly.go", tests: "bench/storm", pattern: "TestStorms/s3-sustained/S3-08",
+		text: "delay: fixed(time.Second),", without: "delay: fixed(time.Minute),",
+	},
+	{
 		row: "S3-09", file: "fsm/lease/settle.go", tests: "fsm", pattern: "TestScripts/S3-09",
 		text: "c.Excess += extra", without: "c.Excess += 0",
 	},
@@ -257,8 +290,16 @@ var atNodes = []mechanism{
 		text: "a.Jitter = seconds(clients, a.Headroom)", without: "a.Jitter = seconds(clients, a.Parts[0].Tasks)",
 	},
 	{
+		row: "S3-15", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-15",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
 		row: "S3-16", file: "fsm/match/charges.go", tests: "api/server", pattern: "TestAttributesBecomeCharges/S3-16",
 		text: "return r.checked(value)", without: "return r.checked(value[:1])",
+	},
+	{
+		row: "S3-17", file: "cluster/queue/lane.go", tests: "cluster", pattern: "TestNobodyIsRefusedWhileThereIsRoom/S3-17",
+		text: "q.dueAt(l, at)", without: "q.dueAt(l, Never)",
 	},
 	{
 		row: "S3-19", file: "cluster/queue/lane.go", tests: "bench/storm", pattern: "TestStorms/s3-demo/S3-19",
@@ -301,6 +342,10 @@ var atNodes = []mechanism{
 		text: "b.bookExcess(l, c, used[i])", without: "_ = c.Excess",
 	},
 	{
+		row: "S3-33", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-33",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
+	},
+	{
 		row: "S3-34", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-34",
 		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
 	},
@@ -334,6 +379,18 @@ var atNodes = []mechanism{
 	{
 		row: "S3-42", file: "client/decision.go", tests: "client", pattern: "TestFeedbackIsForEverybody/S3-42",
 		text: "return failopen.Jitter(wait), false", without: "return min(wait, failopen.Jitter(wait)), false",
+	},
+	{
+		row: "S3-44", file: "cluster/queue/queue.go", tests: "cluster/queue", pattern: "TestWaitersAreNotPolled/S3-44",
+		text: "at, ok = q.due.first().due, true", without: "at, ok = q.due.first().due/2, true",
+	},
+	{
+		row: "S3-45", file: "bench/provider/buckets.go", tests: "bench/provider",
+		text: "if !options.Empty {", without: "if options.Empty {",
+	},
+	{
+		row: "S3-47", file: "fsm/bucket/shape.go", tests: "bench/storm", pattern: "TestStorms/s3-after/S3-47",
+		text: "perShare.Mul(perShare, big.NewInt(spec.Target))", without: "perShare.Mul(perShare, big.NewInt(Whole))",
 	},
 	{
 		row: "S3-48", file: "doctor/limits.go", tests: "doctor", pattern: "TestSources/S3-48",

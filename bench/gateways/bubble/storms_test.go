@@ -25,6 +25,7 @@ var played = map[string]struct {
 	}},
 	"s3-faults-gateway": {0.1, map[string][]storm.Measure{
 		"S3-37": {storm.Unique, storm.StallMax, "tokens_over_limit"},
+		"S1-35": {"served_without_quorum"},
 		"S1-36": {"quorum_alert_after_s"},
 	}},
 	"s3-cap-gateway":    {1, map[string][]storm.Measure{"S3-27": {"calls_after_spend_cap", "spend_cap_alerts"}}},

@@ -16,9 +16,9 @@ import (
 
 // Bounds of the machine's time, on one that is busy.
 const (
-	// stallMost is how long nine tenths of live work may be held up by an election, and
-	// stallMax all of it.
-	stallMost, stallMax = 2 * time.Second, 10 * time.Second
+	// stallHalf is for how long half of live work may be held up by an election, and stallMax
+	// for how long all of it. What a machine with nothing else to do needs is printed.
+	stallHalf, stallMax = 2 * time.Second, 10 * time.Second
 	// hurry is what is between the moment at which a call is paid and the one at which it
 	// arrives.
 	hurry = time.Second
@@ -33,9 +33,9 @@ var faults = []fault{leaderKilled, followerParted, gatewayKilled, quorumLost}
 // machine with other work keeps up.
 func TestNight(t *testing.T) {
 	const (
-		pace = 20
-		// 180 tasks of the backlog take 225 s of the scenario's.
-		part, span, takes = 0.03, 225 * time.Second, 6 * time.Second
+		pace = 10
+		// 96 tasks of the backlog take two minutes of the scenario's.
+		part, span, takes = 0.016, 2 * time.Minute, 6 * time.Second
 		// The limit's input tokens of a minute and together: no block is larger.
 		rate, burst = 300_000, 25_000
 	)
@@ -141,7 +141,7 @@ func (f *faulty) bounded(t *testing.T, what string, excess, held, rate float64) 
 func (f *faulty) check(t *testing.T, takes time.Duration, clients ...string) {
 	t.Helper()
 	pace := time.Duration(f.Pace())
-	var waits []time.Duration
+	var before, waits []time.Duration
 	longest, refused, lost := time.Duration(0), 0, 0
 	for i := range f.asked {
 		one := &f.asked[i]
@@ -151,25 +151,32 @@ func (f *faulty) check(t *testing.T, takes time.Duration, clients ...string) {
 		if one.err != nil {
 			t.Errorf("what %s wanted at %v had no answer: %v", one.client, one.began, one.err)
 		}
-		if slices.Contains(clients, one.client) && one.ended >= f.from && one.began <= f.until {
-			waits = append(waits, max(0, one.ended-one.began-takes)/pace)
+		wait := max(0, one.ended-one.began-takes) / pace
+		switch {
+		case !slices.Contains(clients, one.client) || one.began > f.until:
+		case one.ended < f.from:
+			before = append(before, wait)
+		default:
+			waits = append(waits, wait)
 		}
 	}
-	if len(waits) == 0 {
-		t.Fatal("nobody wanted anything while something was out of order")
+	if len(waits) == 0 || len(before) == 0 {
+		t.Fatal("nobody wanted anything before something was out of order, or while it was")
 	}
+	slices.Sort(before)
 	slices.Sort(waits)
-	most, worst := waits[len(waits)*9/10], waits[len(waits)-1]
+	half, most, worst := waits[len(waits)/2], waits[len(waits)*9/10], waits[len(waits)-1]
 	t.Logf("%d requests, %d times told to come back, %d times a gateway lost, the slowest answer %v",
 		len(f.asked), refused, lost, longest)
-	t.Logf("live work meanwhile: %d, half of it waited %v, nine tenths %v, all %v", len(waits), waits[len(waits)/2], most, worst)
+	t.Logf("live work meanwhile: %d, half of it waited %v, nine tenths %v, all %v; before it was %v for nine tenths",
+		len(waits), half, most, worst, before[len(before)*9/10])
 	if longest > answerMax {
 		t.Errorf("a program has waited %v for an answer, want at most %v", longest, answerMax)
 	}
 	if f.quorum > 0 {
 		f.checkAlone(t)
-	} else if most > stallMost || worst > stallMax {
-		t.Errorf("live work was held up for %v and %v, want at most %v and %v", most, worst, stallMost, stallMax)
+	} else if half > stallHalf || worst > stallMax {
+		t.Errorf("live work was held up for %v and %v, want at most %v and %v", half, worst, stallHalf, stallMax)
 	}
 	if n := f.twice(); n > 0 {
 		t.Errorf("%d calls came to the provider twice", n)

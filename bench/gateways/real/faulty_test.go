@@ -244,7 +244,9 @@ func (f *faulty) twice() (n int) {
 }
 
 // house is where a fault happens at a moment. The setting is changed before.
-func house(c real.Config, part float64, at time.Duration, what fault, change func(*gateways.Setting)) (*gateways.House, *faulty) {
+func house(
+	c real.Config, part float64, at time.Duration, what fault, change func(*gateways.Setting),
+) (*gateways.House, *faulty) {
 	f := &faulty{clients: map[string]bool{}, served: map[served]bool{}}
 	h := real.House(c, 1, part, func(s *real.Stage) { f.Stage = s })
 	inner := h.Open
@@ -280,7 +282,8 @@ func house(c real.Config, part float64, at time.Duration, what fault, change fun
 // over is by how much calls went beyond a bucket: of any stretch of time, the most that was
 // used beyond its rate a minute and its burst (G1).
 func over(calls []upstream.Call, amount func(*upstream.Call) int64, perMinute, burst float64) float64 {
-	calls = slices.SortedFunc(slices.Values(calls), func(a, b upstream.Call) int { return cmp.Compare(a.Arrived, b.Arrived) })
+	calls = slices.Clone(calls)
+	slices.SortFunc(calls, func(a, b upstream.Call) int { return cmp.Compare(a.Arrived, b.Arrived) })
 	level, most, last := 0.0, 0.0, time.Duration(0)
 	for i := range calls {
 		level = max(0, level-perMinute*(calls[i].Arrived-last).Minutes()) + float64(amount(&calls[i]))

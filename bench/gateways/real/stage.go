@@ -71,7 +71,7 @@ func Open(ctx context.Context, c Config, setting gateways.Setting) (_ *Stage, er
 	ctx, cancel := context.WithTimeoutCause(ctx, readyWait, errors.New("it is not ready after a minute"))
 	defer cancel()
 	s := &Stage{clock: newClock(c.Pace), config: c, setting: setting}
-	defer func() { //nolint:contextcheck // ending has its own time
+	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
@@ -86,7 +86,7 @@ func Open(ctx context.Context, c Config, setting gateways.Setting) (_ *Stage, er
 		return nil, err
 	}
 	for i := range setting.Gateways {
-		g, err := s.startGateway(i, setting.File(s.behind.URL)) //nolint:contextcheck // it lives until Close
+		g, err := s.startGateway(i, setting.File(s.behind.URL))
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +106,7 @@ func Open(ctx context.Context, c Config, setting gateways.Setting) (_ *Stage, er
 	s.programs.Transport = &http.Transport{
 		DialContext: dial, MaxIdleConnsPerHost: idleMax, DisableCompression: true,
 	}
-	s.clock.start()
+	s.start()
 	return s, nil
 }
 

@@ -118,8 +118,9 @@ func TestHints(t *testing.T) {
 			}
 			setting.Faults = []upstream.Fault{{Kind: upstream.Refuse, Cause: upstream.InputTokens, Wait: wait, Calls: 1}}
 			s := open(t, 60, setting)
+			who := http.Header{"X-Client-Id": {"program"}, "X-Api-Key": {"none"}, "Authorization": {"Bearer none"}}
 			got, err := s.Send(t.Context(), 0, gateways.Request{
-				Path: path, Header: http.Header{"X-Client-Id": {"program"}, "X-Api-Key": {"none"}, "Authorization": {"Bearer none"}},
+				Path: path, Header: who,
 				Body: []byte(`{"model":"m","max_tokens":16,"messages":[{"role":"user","content":"hello"}]}`),
 			})
 			calls := s.Provider().Ledger().Calls

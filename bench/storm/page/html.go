@@ -18,7 +18,7 @@ var document = template.Must(plot.Template("page", nil).Parse(text))
 // HTML writes one page that needs nothing else: no script, no font, no network.
 func (r *Result) HTML(w io.Writer) error {
 	type section struct {
-		Outcomes []*storm.Outcome
+		Outcomes []each
 		Rows     []row
 		Drawing  *plot.Drawing
 	}
@@ -28,8 +28,17 @@ func (r *Result) HTML(w io.Writer) error {
 		Missed   []string
 		Sections []section
 	}{Result: r, Verdict: r.verdict(), Missed: r.Broken()}
+	// Who is in several groups is drawn in the first.
+	drawn := make(map[*storm.Outcome]bool)
 	for _, g := range r.groups() {
-		s := section{Outcomes: g.outcomes, Rows: g.rows()}
+		s := section{Rows: g.rows()}
+		for _, o := range g.outcomes {
+			one := each{Outcome: o}
+			if !drawn[o] {
+				one, drawn[o] = eachOf(o), true
+			}
+			s.Outcomes = append(s.Outcomes, one)
+		}
 		if d, ok := g.draw(g.last().Title); ok {
 			s.Drawing = &d
 		}
@@ -79,8 +88,5 @@ func (g group) draw(title string) (d plot.Drawing, ok bool) {
 	if len(p.Series) == 0 {
 		return plot.Drawing{}, false
 	}
-	for at, step := 0.0, plot.NiceStep(p.XMax/8); at <= p.XMax*1.001; at += step {
-		p.XTicks = append(p.XTicks, plot.Tick{At: at, Text: plot.Number(at)})
-	}
-	return p.Draw(), true
+	return ticked(&p, p.XMax), true
 }

@@ -44,8 +44,14 @@ func sample() *page.Result {
 		{Slug: "alone", Title: "nobody beside it", Figures: []storm.Figure{done}, OK: true},
 		{
 			Slug: "after", Title: "one after the other", Text: "What happens now.", Twins: []string{"before"},
-			Figures:  []storm.Figure{paced, live, wait},
-			Timeline: &storm.Timeline{SlotMS: 500, Admitted: []int64{1, 1, 1, 1}, Refused: []int64{0, 0, 0, 0}},
+			Figures: []storm.Figure{paced, live, wait},
+			Timeline: &storm.Timeline{
+				SlotMS: 500, Admitted: []int64{1, 1, 1, 1}, Refused: []int64{0, 0, 0, 0}, Waiting: []int64{3, 2, 1, 0},
+			},
+			Clients: []storm.Client{{
+				Client: "backfill", Requests: 1205, Forwarded: 4, Served: 4, Tokens: 11_200,
+				Refused: map[string]int64{"queue_timeout": 1, "retry_budget_exceeded": 1200},
+			}},
 		},
 	}}
 	r.Sum()

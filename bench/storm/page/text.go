@@ -71,6 +71,9 @@ func (r *Result) Text(w io.Writer) error {
 			return fmt.Errorf("write the result: %w", err)
 		}
 		out.WriteString("\n")
+		if err := g.writeClients(&out); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(&out, "%d scenarios, seed %d: %s\n", len(r.Scenarios), r.Seed, r.verdict())
 	if _, err := io.WriteString(w, trimmed(out.String())); err != nil {

@@ -85,7 +85,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 // Answer is what the command prints, and the result where something ran.
 func (o *Options) Answer(ctx context.Context, asJSON bool) (answer []byte, result *page.Result, err error) {
 	if o.Bubble != "" {
-		return nil, nil, o.play()
+		return nil, nil, o.play() //nolint:contextcheck // the process is its own, and is killed
 	}
 	var out bytes.Buffer
 	if o.List {
