@@ -8,6 +8,8 @@ const (
 	courseWindow = 10 * time.Second
 	// coursesMax is how many deployments of a client are followed.
 	coursesMax = 4
+	// fewMore is how many requests beyond what is usual are chance.
+	fewMore = 5
 	// creditSlots is into how many parts the gap is cut.
 	creditSlots = 10
 )
@@ -17,20 +19,23 @@ const (
 // fails and sends something soon after each failure retries: each failure then stands
 // for one suspected retry, no more. That is for want of something better: where two
 // fifths of the failures come again in a way that is recognised, nothing else of that
-// client is suspected. Those are a fifth of all that it sends by then.
+// client is suspected. Those are a fifth of all that it sends by then. Nor is what it
+// sends in any case: who fared well before, and sends no more than then, does not retry.
 type course struct {
 	deployment uint64
 	used       time.Duration
 	// began is when the newer half began.
 	began       time.Duration
 	now, before tally
+	// usual is how many requests came in half a window while it fared well.
+	usual uint32
 	// credits are the failures of the last gap that no request has followed, by slot;
 	// slot is the newest.
 	credits [creditSlots]uint32
 	slot    int64
 }
 
-type tally struct{ failed, succeeded, recognised uint32 }
+type tally struct{ arrived, failed, succeeded, recognised uint32 }
 
 // course is the one of a deployment; the longest unused makes room.
 func (c *client) course(now time.Duration, deployment uint64) *course {
@@ -52,10 +57,35 @@ func (c *client) course(now time.Duration, deployment uint64) *course {
 func (k *course) rotate(now time.Duration) {
 	switch age := now - k.began; {
 	case age >= courseWindow:
+		k.learn()
 		k.began, k.now, k.before = now, tally{}, tally{}
 	case age >= courseWindow/2:
+		k.learn()
 		k.began, k.now, k.before = k.began+courseWindow/2, tally{}, k.now
 	}
+}
+
+// learn takes in what came in half a window, where hardly anything of it failed: more at
+// once, less by and by.
+func (k *course) learn() {
+	if k.now.succeeded == 0 || k.now.failed*10 > k.now.arrived {
+		return
+	}
+	if k.now.arrived >= k.usual {
+		k.usual = k.now.arrived
+	} else {
+		k.usual -= (k.usual - k.now.arrived) / 4
+	}
+}
+
+// arrives takes in a request, and says whether more come than do while the client fares
+// well: a quarter more, and a few. Of who never did anything may be more.
+func (k *course) arrives(now time.Duration) (more bool) {
+	k.rotate(now)
+	k.now.arrived++
+	const half = int64(courseWindow / 2)
+	usual := int64(k.usual) * (half + int64(max(0, now-k.began))) / half
+	return k.usual == 0 || int64(k.now.arrived)+int64(k.before.arrived) > usual+usual/4+fewMore
 }
 
 // turn forgets the credits that are older than the gap.

@@ -24,7 +24,8 @@ const (
 	// is no retry then.
 	Rejected
 	// Refused: the retry budget refused it. It leaves what is known of the work as it was:
-	// a client that comes back when it was told to is not held against itself.
+	// a client that comes back when it was told to is not held against itself. Of one that
+	// comes sooner the work is remembered for as long as it goes on.
 	Refused
 )
 

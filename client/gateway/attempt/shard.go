@@ -21,7 +21,10 @@ type key struct {
 type entry struct {
 	key
 	// at is when the last attempt ended or, before any has, when the first began.
-	at       time.Duration
+	at time.Duration
+	// seen is when the last attempt arrived; hasty: that was soon after the one before.
+	seen     time.Duration
+	hasty    bool
 	attempt  uint32
 	inFlight uint32
 	last     Outcome
@@ -137,6 +140,10 @@ func (s *shard) expiredLocked(now time.Duration, i int32) bool {
 	return now-e.at >= life
 }
 
+// hastyMax is how soon after the last attempt one comes that does not wait as it was told: who
+// is refused for a retry budget hears of a minute.
+const hastyMax = 30 * time.Second
+
 // beginLocked notes that an attempt at k begins.
 func (s *shard) beginLocked(now time.Duration, k key, attempt uint32) ref {
 	i, ok := s.keys[k]
@@ -149,6 +156,7 @@ func (s *shard) beginLocked(now time.Duration, k key, attempt uint32) ref {
 	}
 	e := &s.entries.list[i]
 	e.inFlight++
+	e.hasty, e.seen = ok && now-e.seen < hastyMax, now
 	s.entriesByAge.touch(entryAge, s.entries.list, i)
 	s.clients.list[k.client].entries.touch(entryClient, s.entries.list, i)
 	return ref{i, e.life}
@@ -200,9 +208,13 @@ func (s *shard) endLocked(now time.Duration, r ref, attempt uint32, end ending) 
 		return
 	}
 	e.inFlight = max(e.inFlight, 1) - 1
-	if end.outcome != Refused {
+	switch {
+	case end.outcome != Refused:
 		e.last, e.at, e.work = end.outcome, now, end.work
 		e.attempt = max(e.attempt, attempt)
+	case e.hasty:
+		// A loop is not forgotten while it goes on.
+		e.at = now
 	}
 	// What succeeded, or never went anywhere, is nothing to compare with.
 	keep := e.last.retryable() || e.last == Succeeded && end.strong

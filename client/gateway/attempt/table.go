@@ -84,7 +84,7 @@ func (t *Table) Begin(now time.Duration, r *Request) Call {
 	if !call.Duplicate {
 		// A retry that was recognised has used up the failure that it follows, too.
 		k := s.clients.list[at].course(now, call.deployment)
-		failing := k.failing(now, t.config.Failures, t.config.FractionBP)
+		failing := k.arrives(now) && k.failing(now, t.config.Failures, t.config.FractionBP)
 		follows := k.follows(now, t.config.Gap)
 		switch {
 		case max(inferred, r.Declared.Retries) > 0:

@@ -130,6 +130,21 @@ func TestRefused(t *testing.T) {
 	if call := tab.Begin(120*time.Second, work("c", 1)); call.Attempt != 0 {
 		t.Errorf("two minutes after it failed: %+v", call)
 	}
+	// Who does not wait is not forgotten, until it is quiet.
+	for at := 130 * time.Second; at < 10*time.Minute; at += 20 * time.Second {
+		call := tab.Begin(at, work("c", 3))
+		if at < 200*time.Second {
+			call.End(at, Throttled)
+			continue
+		}
+		if call.Attempt != 4 {
+			t.Fatalf("a loop that is refused, at %v: %+v, want attempt 4", at, call)
+		}
+		call.End(at, Refused)
+	}
+	if call := tab.Begin(13*time.Minute, work("c", 3)); call.Attempt != 0 {
+		t.Errorf("after a silence: %+v", call)
+	}
 	refused := tab.Begin(0, work("c", 2))
 	refused.End(0, Refused)
 	if call := tab.Begin(0, work("c", 2)); call.Attempt != 0 || call.Duplicate {
