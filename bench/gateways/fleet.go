@@ -173,7 +173,6 @@ func fleetOurs(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.exactly(o, storm.Coalesced, asked-len(calls), (jobs+fleetTwice-1)/fleetTwice)
 		h.exactly(o, unheard, asked-answered(f.of(importer)), 0)
 		h.exactly(o, storm.ProviderNo, no, 0)
-		h.exactly(o, storm.FallbackCalls, 0, 0)
 		h.within(o, storm.Drained, f.drained.Seconds(), takes-3.2, takes+6.8+h.Slack.Seconds())
 		h.within(o, storm.OthersP95, quantile(waits, 0.95), 2, 2.1+h.Slack.Seconds())
 		h.within(o, storm.OthersP99, quantile(waits, 0.99), 2, 2.1+h.Slack.Seconds())

@@ -24,6 +24,9 @@ const (
 	// capKnown is how long it may take until all gateways know.
 	capKnown = 250 * time.Millisecond
 	scribe   = "scribe"
+	// capInput and capOutput are what a request uses.
+	capInput  = 100
+	capOutput = 16
 )
 
 var errNoOperator = errors.New("nobody operates this stage")
@@ -35,11 +38,11 @@ func (h *House) capSetting() *Setting {
 			"rate: {requests: %s}, burst: {requests: 20}, queue: {max_wait: 1m}}\n", h.rate(600)) + h.budgets(),
 		File: func(to string) string {
 			// The account is the gateway's: that of a program would be nobody else's business.
-			return fmt.Sprintf("deployments: [{name: main, provider: anthropic, upstream: %q, output_max: 16, key_env: %s}]\n",
-				to, KeyEnv)
+			return fmt.Sprintf("deployments: [{name: main, provider: anthropic, upstream: %q, output_max: %d, key_env: %s}]\n",
+				to, capOutput, KeyEnv)
 		},
 		Provider: upstream.Config{
-			API: upstream.Anthropic, Seed: h.Seed, Latency: capTakes, OutputTokens: 16, LedgerMax: 1_000_000,
+			API: upstream.Anthropic, Seed: h.Seed, Latency: capTakes, OutputTokens: capOutput, LedgerMax: 1_000_000,
 			Rules: provider.Rules{SpendCap: &provider.Span{From: capFrom, Until: capUntil}},
 		},
 	}
@@ -52,7 +55,7 @@ func (h *House) playCap(ctx context.Context, stage Stage, operator Operator) (*c
 		c.programs.Go(func() {
 			for number := worker; c.Now() < capLength; number += capWorkers {
 				s := c.send(worker%capGateways, work{
-					client: scribe, attempt: -1, path: "/v1/messages", body: message(scribe, false, number, 100, 16),
+					client: scribe, attempt: -1, path: "/v1/messages", body: message(scribe, false, number, capInput, capOutput),
 				})
 				if !s.ok() && !c.pass(max(time.Second, s.after)) {
 					return
@@ -102,7 +105,7 @@ func moneyEnds(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.exactly(o, capAttempts, late, 0)
 		h.exactly(o, capAlerts, operator.SpendCaps(), 1)
 		h.within(o, capResumed, float64(back), capWorkers, most)
-		h.exactly(o, storm.BilledAfter, billedRefused(&l), 0)
+		h.exactly(o, unanswered, unpaid(&l, answered(c.all()), capInput+capOutput), 0)
 		c.picture(o, &l, time.Second, capLength)
 		return nil
 	})

@@ -198,7 +198,7 @@ func nightAfter(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.within(o, storm.InputMean, perMinute, none, most)
 		h.within(o, storm.InputPart, 100*perMinute/400_000, 74, 76)
 		h.within(o, storm.InputWorst, worst(l.Calls), none, 325_000)
-		h.exactly(o, unanswered, int(l.Billed.Input+l.Billed.Output)-done*(taskInput+taskOutput), 0)
+		h.exactly(o, unanswered, unpaid(&l, done, taskInput+taskOutput), 0)
 		n.picture(o, &l, time.Second, min(n.Now(), 5*time.Minute))
 		return nil
 	})

@@ -175,7 +175,7 @@ func quotaBudget(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.show(o, legitLost, q.lost())
 		h.within(o, storm.RetriesStop, (q.mu.lastRetry - q.mu.firstNo).Seconds(), 0, 1.5)
 		h.within(o, storm.LocalRefusals, float64(q.mu.local)/q.length.Minutes(), 11_000, 19_000)
-		h.exactly(o, storm.BilledAfter, billedRefused(l), 0)
+		h.exactly(o, unanswered, unpaid(l, answered(q.all()), quotaInput+quotaOutput), 0)
 		q.picture(o, l, 2*time.Second, q.length)
 	})
 	if err != nil {
@@ -193,16 +193,6 @@ func quotaBudget(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.show(o, defaultBatch, float64(refused(by(l, scorer))))
 		h.show(o, defaultRefused, q.teamsRefused(l))
 	})
-}
-
-// billedRefused are the tokens that were billed for calls that were refused.
-func billedRefused(l *upstream.Ledger) (tokens int) {
-	for i := range l.Calls {
-		if c := &l.Calls[i]; c.Outcome == upstream.Refused {
-			tokens += int(c.Billed.Input + c.Billed.Output)
-		}
-	}
-	return tokens
 }
 
 func quotaFair(ctx context.Context, h *House, o *storm.Outcome) error {
@@ -232,7 +222,7 @@ func quotaFair(ctx context.Context, h *House, o *storm.Outcome) error {
 		h.within(o, legitLost, q.lost(), 0, 0.5)
 		h.show(o, storm.LegitP50, quantile(waits, 0.5))
 		h.within(o, storm.LegitP99, quantile(waits, 0.99), none, 0.25+h.Slack.Seconds())
-		h.exactly(o, storm.BilledAfter, billedRefused(&l), 0)
+		h.exactly(o, unanswered, unpaid(&l, answered(q.all()), quotaInput+quotaOutput), 0)
 		q.picture(o, &l, 2*time.Second, q.length)
 		return nil
 	})

@@ -39,6 +39,12 @@ func refused(calls []upstream.Call) (n int) {
 	return n
 }
 
+// unpaid are the tokens that were billed beyond those of requests that were served, which use
+// so many each: what is refused is billed nothing.
+func unpaid(l *upstream.Ledger, served, each int) int {
+	return int(l.Billed.Input+l.Billed.Output) - served*each
+}
+
 // answered is how many requests were answered with what they wanted.
 func answered(all []sent) (n int) {
 	for i := range all {

@@ -30,10 +30,10 @@ var played = map[string]struct {
 	}},
 	"s3-cap-gateway":    {1, map[string][]storm.Measure{"S3-27": {"calls_after_spend_cap", "spend_cap_alerts"}}},
 	"s3-growth-gateway": {1, nil},
-	"s2-faults-gateway": {0.5, map[string][]storm.Measure{"S3-37": {storm.Unique, storm.DoneAgain, storm.ProviderNo}}},
+	"s2-faults-gateway": {0.25, map[string][]storm.Measure{"S3-37": {storm.Unique, storm.DoneAgain, storm.ProviderNo}}},
 	"s1-budget-gateway": {0.125, map[string][]storm.Measure{
 		"S1-02": {storm.RetriesStop, storm.BatchRefused, storm.LocalRefusals},
-		"S1-07": {storm.BilledAfter},
+		"S1-07": {"tokens_billed_unanswered"},
 	}},
 	"s1-fair-gateway": {0.1, map[string][]storm.Measure{
 		"S1-01": {storm.LegitRefused, storm.LegitP99, storm.ProviderNo},
@@ -49,6 +49,9 @@ var played = map[string]struct {
 func TestStorms(t *testing.T) {
 	t.Parallel()
 	for _, s := range gateways.All() {
+		if !plays(s.Slug) {
+			continue
+		}
 		t.Run(s.Slug, func(t *testing.T) {
 			t.Parallel()
 			how, ok := played[s.Slug]

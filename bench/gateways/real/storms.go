@@ -24,7 +24,7 @@ var speeds = map[string]Speed{
 	"s3-after-gateway":  {60, 1},
 	"s1-budget-gateway": {5, 0.25},
 	"s1-fair-gateway":   {20, 0.5},
-	"s2-ours-gateway":   {10, 1},
+	"s2-ours-gateway":   {5, 1},
 }
 
 // SpeedOf is how a storm is played in real time, if it can be.
