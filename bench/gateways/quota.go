@@ -57,11 +57,8 @@ func (h *House) quotaSetting(limits, more string) *Setting {
 // labelMax is the largest number that a gateway believes of retries.
 const labelMax = 1000
 
-// plain is a gateway that does nothing but ask for the budget, and remembers all that failed.
-func (h *House) plain() string {
-	return fmt.Sprintf("tries: 1\ncircuit: {throttles: none, fraction: none}\nattempts: {remembered: %v}\n",
-		h.time(time.Hour, time.Second))
-}
+// plain is a gateway that does nothing but ask for the budget.
+const plain = "tries: 1\ncircuit: {throttles: none, fraction: none}\n"
 
 // quota is one that is played.
 type quota struct {
@@ -165,14 +162,13 @@ func quotaBudget(ctx context.Context, h *House, o *storm.Outcome) error {
 			return err
 		})
 	}
-	err := play(h.plain(), true, func(q *quota, l *upstream.Ledger) {
+	err := play(plain, true, func(q *quota, l *upstream.Ledger) {
 		calls := by(l, scorer)
 		h.within(o, storm.BatchMinute, float64(len(calls))/q.length.Minutes(), none, 100/h.Part)
 		h.within(o, storm.BatchRefused, float64(refused(calls)), 80, 140)
-		// What the teams lose they lose in the first minute, before the job has to stop. It is less
-		// than a budget alone leaves, since a gateway takes what follows a failure for its retry.
-		h.within(o, storm.LegitRefused, q.teamsRefused(l), none, 3.9/h.Part)
-		h.show(o, legitLost, q.lost())
+		// What the teams lose they lose in the first minute, before the job has to stop.
+		h.within(o, storm.LegitRefused, q.teamsRefused(l), 2.4/h.Part, 3.9/h.Part)
+		h.within(o, legitLost, q.lost(), 2.4/h.Part, 3.9/h.Part)
 		h.within(o, storm.RetriesStop, (q.mu.lastRetry - q.mu.firstNo).Seconds(), 0, 1.5)
 		h.within(o, storm.LocalRefusals, float64(q.mu.local)/q.length.Minutes(), 11_000, 19_000)
 		h.exactly(o, unanswered, unpaid(l, answered(q.all()), quotaInput+quotaOutput), 0)
@@ -181,17 +177,17 @@ func quotaBudget(ctx context.Context, h *House, o *storm.Outcome) error {
 	if err != nil {
 		return err
 	}
-	err = play(h.plain(), false, func(q *quota, l *upstream.Ledger) {
+	err = play(plain, false, func(q *quota, l *upstream.Ledger) {
 		h.within(o, silentBatch, float64(refused(by(l, scorer))), 80, 140)
 		h.within(o, silentStop, (q.mu.lastRetry - q.mu.firstNo).Seconds(), 0, 1.5)
-		h.within(o, storm.SilentRefused, q.teamsRefused(l), none, 3.9/h.Part)
+		h.within(o, storm.SilentRefused, q.lost(), 2.4/h.Part, 3.9/h.Part)
 	})
 	if err != nil {
 		return err
 	}
 	return play("", false, func(q *quota, l *upstream.Ledger) {
-		h.show(o, defaultBatch, float64(refused(by(l, scorer))))
-		h.show(o, defaultRefused, q.teamsRefused(l))
+		h.within(o, defaultBatch, float64(refused(by(l, scorer))), none, 140)
+		h.show(o, defaultRefused, q.lost())
 	})
 }
 
