@@ -62,6 +62,10 @@ clients: [{name: notes, key_file: notes.key}]
 			`the file is not taken, .*(listen, admin, hash_key_file: can't change while it runs)`, http.StatusBadRequest,
 		},
 		{
+			"clients that are gone", strings.Split(before, "clients:")[0],
+			`the file is not taken, .*(clients \(from none or to none\): can't change while it runs)`, http.StatusBadRequest,
+		},
+		{
 			"wrong", before + "tries: 99\n",
 			`the file is not taken, .*(tries: 99 is out of range 1..10)`, http.StatusBadRequest,
 		},
