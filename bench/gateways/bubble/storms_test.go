@@ -31,7 +31,7 @@ var played = map[string]struct {
 	"s3-cap-gateway":    {1, map[string][]storm.Measure{"S3-27": {"calls_after_spend_cap", "spend_cap_alerts"}}},
 	"s3-growth-gateway": {1, nil},
 	"s2-faults-gateway": {0.25, map[string][]storm.Measure{"S3-37": {storm.Unique, storm.DoneAgain, storm.ProviderNo}}},
-	"s1-budget-gateway": {0.25, map[string][]storm.Measure{
+	"s1-budget-gateway": {0.125, map[string][]storm.Measure{
 		"S1-02": {storm.RetriesStop, storm.BatchRefused, storm.LocalRefusals},
 		"S1-07": {"tokens_billed_unanswered"},
 	}},
