@@ -30,7 +30,7 @@ if [ "${CI:-}" = true ]; then
 fi
 skipped=0
 # How many packages are tested at a time: some of them wait for processes or for real
-# time, and leave a processor to others. ./bench, which is hurt by company, has none.
+# time, and leave a processor to others. What is hurt by company has none (lonely).
 packed=$(($(getconf _NPROCESSORS_ONLN) + 1))
 
 say() { printf '== %s\n' "$*"; }
@@ -112,12 +112,21 @@ idle() {
   exec nice -n 19 "$0" "$@"
 }
 
-# beside_bench fuzzes while ./bench waits for real nodes, which it does most of the
-# time. It also bounds how long their clients wait, so what runs beside it is idle
-# and has been built before: a compiler's writes would hold up the nodes' fsyncs.
-beside_bench() {
+# Packages that bound how long clients of real nodes wait: nothing else runs beside them.
+lonely=(./bench ./bench/gateways/real)
+
+# alone races them, one after the other.
+alone() {
+  local package
+  for package in "${lonely[@]}"; do race "$package"; done
+}
+
+# beside_lonely fuzzes while these wait for real nodes, which they do most of the time.
+# What runs beside them is idle and has been built before: a compiler's writes would
+# hold up the nodes' fsyncs.
+beside_lonely() {
   fuzz_build
-  printf '%s\n' 'race ./bench' 'idle fuzz_built 10s' | xargs -P 2 -L 1 "$0"
+  printf '%s\n' alone 'idle fuzz_built 10s' | xargs -P 2 -L 1 "$0"
 }
 
 # fuzz_one PACKAGE:TARGET DURATION fuzzes one target on one worker.
@@ -232,7 +241,7 @@ finish() {
 }
 
 case "${1:-}" in
-unit | race | determinism)
+unit | race | alone | determinism)
   "$@"
   finish
   ;;
@@ -246,9 +255,9 @@ test)
   # Every test runs once: where goroutines are, under the race detector.
   if can_race; then
     rest
-    mapfile -t others < <(race_packages | grep -vx ./bench)
+    mapfile -t others < <(race_packages | grep -vxF "$(printf '%s\n' "${lonely[@]}")")
     race "${others[@]}"
-    beside_bench
+    beside_lonely
   else
     unit
     race
