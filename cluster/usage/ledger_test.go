@@ -12,6 +12,7 @@ import (
 
 	logv1 "github.com/quorlease/quorlease/api/quorlease/log/v1"
 	peerv1 "github.com/quorlease/quorlease/api/quorlease/peer/v1"
+	"github.com/quorlease/quorlease/fsm/fsmtest"
 )
 
 // grant lets a book see an acquire of a team's, from its own limit and another one.
@@ -24,16 +25,18 @@ func grant(b *Book, team string, tokens int64) {
 
 // end lets a book see how a lease of a team's has ended.
 func end(b *Book, team string, returned, extra int64) {
-	result := &logv1.LeaseResult{Settlements: []*logv1.Settlement{
-		{Limit: "team", Key: team, Dimension: "tokens", Refunded: returned, Excess: extra},
-		{Limit: "provider", Dimension: "tokens", Refunded: returned, Excess: extra},
+	const charged = 1000
+	used := charged - returned + extra
+	result := &logv1.LeaseResult{State: logv1.LeaseState_LEASE_STATE_SETTLED, Settlements: []*logv1.Settlement{
+		{Limit: "team", Key: team, Dimension: "tokens", Amount: charged, Used: used},
+		{Limit: "provider", Dimension: "tokens", Amount: charged, Used: used},
 	}}
 	if extra == 0 {
 		b.Ended(result)
 	} else {
 		b.Settled(&logv1.Settle{}, result)
 	}
-	repeated := &logv1.LeaseResult{Repeated: true, Settlements: result.GetSettlements()}
+	repeated := &logv1.LeaseResult{Repeated: true, State: result.GetState(), Settlements: result.GetSettlements()}
 	b.Ended(repeated)
 	b.Settled(&logv1.Settle{}, repeated)
 	b.Settled(&logv1.Settle{Progress: true}, result)
@@ -53,6 +56,60 @@ func ledger(t *testing.T, b *Book, q Query, others ...*Book) (list []string) {
 		list = append(list, fmt.Sprintf("%s %s %d-%d+%d %t", r.Name, r.Limit, r.Granted, r.Returned, r.Extra, r.Other))
 	}
 	return append(list, answer.From.UTC().Format(hourLayout)+" "+answer.To.UTC().Format(time.RFC3339))
+}
+
+// TestUsedIsWhatWasUsed: of leases of the state machine, whatever fitted into the bucket
+// again and however often they were released.
+func TestUsedIsWhatWasUsed(t *testing.T) {
+	t.Parallel()
+	t.Run("S1-50_used_is_what_was_used", func(t *testing.T) {
+		t.Parallel()
+		b, d := open(t, t.TempDir()), fsmtest.New(t)
+		tokens := fsmtest.Dimension(t, "tokens", "1000/1s", 10_000)
+		d.At(0, fsmtest.Apply(fsmtest.Keyed("team", tokens), fsmtest.Slots("running", 9)))
+		do := func(at time.Duration, op *logv1.Operation) *logv1.LeaseResult {
+			t.Helper()
+			result := d.At(at, op)[0]
+			if acquire := op.GetAcquire(); acquire != nil {
+				b.Decided(b.config.Now(), acquire, "", result.GetAcquire())
+			}
+			b.Answered(op, result.GetLease())
+			return result.GetLease()
+		}
+		take := func(at time.Duration, id, team string) {
+			t.Helper()
+			do(at, fsmtest.Track(id, fsmtest.Charge("team", team, "tokens", 1000), fsmtest.Charge("running", team, "slots", 1)))
+		}
+		// The bucket is full again before they are settled and released.
+		take(0, "less", "calm")
+		take(0, "none", "calm")
+		if back := do(4*time.Second, fsmtest.Settle("less", "tokens", 200)).GetSettlements()[1]; back.GetRefunded() != 0 {
+			t.Errorf("%v: the bucket had room", back)
+		}
+		do(4*time.Second, fsmtest.Release("none"))
+		do(4*time.Second, fsmtest.Release("none"))
+		// It runs out, and has used more than it was granted.
+		take(5*time.Second, "late", "late")
+		more := fsmtest.Settle("late", "tokens", 1300)
+		more.GetSettle().Progress = true
+		do(6*time.Second, more)
+		for range 3 {
+			if end := do(20*time.Second, fsmtest.Release("late")); end.GetState() != logv1.LeaseState_LEASE_STATE_EXPIRED {
+				t.Errorf("%v has not run out", end)
+			}
+		}
+		rows := func() []string { return ledger(t, b, Query{By: ByKey, Hours: 1, Top: 10})[:4] }
+		calm := []string{"calm team 2000-1800+0 false", "late team 1000-0+0 false"}
+		slots := []string{"calm running 2-0+0 false", "late running 1-0+0 false"}
+		expect(t, "run out", rows(), append(calm, slots...)...)
+		do(21*time.Second, fsmtest.Settle("late", "tokens", 1400))
+		do(21*time.Second, fsmtest.Settle("late", "tokens", 1400))
+		calm[1] = "late team 1000-0+400 false"
+		expect(t, "settled late", rows(), append(calm, slots...)...)
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestLedger: what each team was granted, what came back of it and what it used on top, in

@@ -31,7 +31,7 @@ type entry struct {
 	Other bool `json:"other,omitempty"`
 	// Settled: it has the estimates of a dimension, and nothing else.
 	Settled bool `json:"settled,omitempty"`
-	// Keyed: it is about a key of a limit, whoever asked, and has what came back of leases
+	// Keyed: it is about a key of a limit, whoever asked, and has what was not used of leases
 	// that have ended and what was used on top.
 	Keyed bool `json:"keyed,omitempty"`
 }
@@ -44,7 +44,7 @@ type Count struct {
 	// Granted and Denied are the tokens that they asked for.
 	Granted int64 `json:"granted"`
 	Denied  int64 `json:"denied"`
-	// Returned are tokens of grants that came back, Extra those that were used on top.
+	// Returned are tokens of grants that were not used, Extra those that were used on top.
 	Returned int64 `json:"returned,omitempty"`
 	Extra    int64 `json:"extra,omitempty"`
 	// Estimates are how far they were off, where that was settled and is told of a limit.

@@ -49,10 +49,17 @@ func (b *Book) Settled(op *logv1.Settle, result *logv1.LeaseResult) {
 	}
 }
 
-// Ended counts what came back of the charges of a lease that has ended, and what was used
-// on top of them. A repeated answer was counted when it was first given.
+// slots is the dimension of limits that count leases at work. Of these nothing is used up.
+const slots = "slots"
+
+// Ended counts what was not used of the charges of a lease that was settled or released,
+// and what was used on top of them, whatever the buckets had room for. One that ran out
+// answers each release again. A repeated answer was counted when it was first given.
 func (b *Book) Ended(result *logv1.LeaseResult) {
 	if b == nil || result.GetRepeated() {
+		return
+	}
+	if s := result.GetState(); s != logv1.LeaseState_LEASE_STATE_SETTLED && s != logv1.LeaseState_LEASE_STATE_RELEASED {
 		return
 	}
 	now := hourOf(b.config.Now())
@@ -60,12 +67,13 @@ func (b *Book) Ended(result *logv1.LeaseResult) {
 	defer b.mu.Unlock()
 	b.turn(now)
 	for _, s := range result.GetSettlements() {
+		over := s.GetUsed() - s.GetAmount()
 		// What was used as it was granted takes no room.
-		if s.GetRefunded() == 0 && s.GetExcess() == 0 {
+		if over == 0 || s.GetDimension() == slots && s.GetUsed() == 0 {
 			continue
 		}
 		b.book.keys.of(entry{Limit: s.GetLimit(), Key: s.GetKey(), Dimension: s.GetDimension(), Keyed: true}).add(
-			Count{Returned: s.GetRefunded(), Extra: s.GetExcess()},
+			Count{Returned: max(0, -over), Extra: max(0, over)},
 		)
 		b.changed = true
 	}

@@ -15,10 +15,10 @@ import (
 const UsageLong = `Show what was granted and denied in the last hours or in a period, by client, by
 limit, by key of a limit, or by team (the attribute team of an acquire), for each
 limit and dimension. GRANTS and DENIALS are acquires, GRANTED and DENIED the tokens
-that they asked for. By limit and by key RETURNED are tokens that came back when
-leases were settled or released, EXTRA those that were used on top, and USED what is
-left: the ledger of a team is that of its key. The first hour counts from its
-beginning.
+that they asked for. By limit and by key RETURNED are tokens that were not used
+when leases were settled or released, EXTRA those that were used on top, and USED
+what is left: the ledger of a team is that of its key. The first hour counts from
+its beginning.
 
 One node answers for all: those that did not answer are named on standard error,
 or in JSON as missing. (other) is what is beyond --top, or beyond the names that a
