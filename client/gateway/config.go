@@ -278,7 +278,7 @@ func (c *Config) checkClasses(bad func(string, string, ...any)) {
 		case class.MaxWait < 0 || class.MaxWait > waitMax:
 			bad(at+".max_wait", "%s is out of range 0s..%s", class.MaxWait, waitMax)
 		}
-		if class.Closed == circuit.Forward {
+		if class.Closed > circuit.Defer {
 			bad(at+".closed", "can only be shed or defer")
 		}
 	}

@@ -162,7 +162,6 @@ func (g *Gateway) assemble() error {
 	if g.estimates, err = estimate.NewCorrections(estimate.CorrectionsOptions{}); err != nil {
 		return err
 	}
-	c.Circuits.Actions = now.actions()
 	c.Shared.Transient = isTransient
 	c.Told.Authority, c.Told.Logger = c.Authority, c.Logger
 	if g.teller, err = told.New(c.Told); err != nil {
@@ -213,14 +212,11 @@ func (g *Gateway) Close() error {
 }
 
 // Cleared says that somebody has seen to a spend cap of a deployment of which the authority
-// does not know: work is sent there again. It is false where there is no such deployment.
+// does not know: work is sent there again. It is false where there is no such deployment, and no
+// such spend cap either.
 func (g *Gateway) Cleared(deployment string) bool {
 	is := func(d Deployment) bool { return d.Name == deployment }
-	if !slices.ContainsFunc(g.live.Load().Deployments, is) {
-		return false
-	}
-	g.teller.Cleared(deployment)
-	return true
+	return g.teller.Cleared(deployment) || slices.ContainsFunc(g.live.Load().Deployments, is)
 }
 
 // Stats are the figures now.

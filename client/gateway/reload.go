@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/quorlease/quorlease/client/gateway/attempt"
-	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/fsm/retry"
 )
 
 // settings are what may change while a gateway runs. They do not change themselves: a call has
@@ -17,14 +17,19 @@ type settings struct {
 	markers  *attempt.Reader
 	// kept are the headers of requests that no provider gets.
 	kept headerSet
+	// generation numbers them: answers are shared within one.
+	generation uint64
 }
 
 // settle makes settings of a configuration that was checked. before are those in force: what the
-// retries of a deployment may cost goes on, by its name. Nil: there are none.
+// retries of a deployment may cost goes on by its name, while the rule is the same. Nil: there are none.
 func settle(c *Config, before *settings) (*settings, error) {
 	s := &settings{
 		Config: *c, classes: make(map[string]*Class, len(c.Classes)),
 		balances: make(map[*Deployment]*balance, len(c.Deployments)), kept: namesOf(hop, between, c.Who.Headers()),
+	}
+	if before != nil {
+		s.generation = before.generation + 1
 	}
 	var err error
 	if s.markers, err = attempt.NewReader(c.Markers); err != nil {
@@ -32,7 +37,7 @@ func settle(c *Config, before *settings) (*settings, error) {
 	}
 	s.Deployments = slices.Clone(c.Deployments)
 	for i := range s.Deployments {
-		s.balances[&s.Deployments[i]] = before.balance(s.Deployments[i].Name)
+		s.balances[&s.Deployments[i]] = before.balance(s.Deployments[i].Name, c.RetryTokens)
 	}
 	for i := range s.Classes {
 		s.classes[s.Classes[i].Name] = &s.Classes[i]
@@ -40,9 +45,9 @@ func settle(c *Config, before *settings) (*settings, error) {
 	return s, nil
 }
 
-// balance is that of a deployment, a new one where there was none.
-func (s *settings) balance(deployment string) *balance {
-	if s != nil {
+// balance is that of a deployment, a new one where there was none, or one under another rule.
+func (s *settings) balance(deployment string, rule retry.TokenRule) *balance {
+	if s != nil && s.RetryTokens == rule {
 		for d, b := range s.balances {
 			if d.Name == deployment {
 				return b
@@ -60,19 +65,18 @@ func (s *settings) class(name string) *Class {
 	return &s.Classes[0]
 }
 
-// actions are what is done with each class while a circuit is open.
-func (s *settings) actions() map[string]circuit.Action {
-	all := make(map[string]circuit.Action, len(s.classes))
-	for name, class := range s.classes {
-		all[name] = class.Closed
-	}
-	return all
+// pays says whether a deployment is still there, and the same account as before.
+func (s *settings) pays(before *Deployment) bool {
+	return slices.ContainsFunc(s.Deployments, func(d Deployment) bool {
+		return d.Name == before.Name && d.Key == before.Key && d.Upstream.String() == before.Upstream.String()
+	})
 }
 
 // Reload puts other clients, deployments, classes and bounds in force: Who, Deployments, Classes,
 // Tries, RetryTokens, Pauses, BodyMax, BodiesMax, BodiesClientMax, Markers and NoSharing. What else c has
 // is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
-// corrections stay. An error names everything that is wrong, and changes nothing.
+// corrections stay, but for a spend cap that no node blocks, of a deployment that is gone or has
+// another Key or Upstream. An error names everything that is wrong, and changes nothing.
 func (g *Gateway) Reload(c Config) error {
 	c.Authority = g.config.Authority
 	if err := c.check(); err != nil {
@@ -84,10 +88,12 @@ func (g *Gateway) Reload(c Config) error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	if err := g.board.Act(next.actions()); err != nil {
-		return fmt.Errorf("gateway: %w", err)
-	}
 	g.rooms.bound(c.BodiesMax, c.BodiesClientMax)
-	g.live.Store(next)
+	before := g.live.Swap(next)
+	for i := range before.Deployments {
+		if d := &before.Deployments[i]; !next.pays(d) {
+			g.teller.Cleared(d.Name)
+		}
+	}
 	return nil
 }

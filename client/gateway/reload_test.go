@@ -1,7 +1,9 @@
 package gateway_test
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -112,6 +114,108 @@ func TestReload(t *testing.T) {
 			if got := w.ask(t.Context(), prompt("hi")); got.Code != http.StatusOK || time.Since(began) < 10*time.Second {
 				t.Errorf("%d after %s: %s", got.Code, time.Since(began), got.Body)
 			}
+		})
+	})
+}
+
+// TestReloadParts: what was said or begun under old settings has no say under new ones.
+func TestReloadParts(t *testing.T) {
+	t.Run("another_rule_begins_with_a_full_balance", func(t *testing.T) {
+		dear := retry.TokenRule{Cap: 500, Cost: 500, Refund: 1}
+		bubble(t, func(c *gateway.Config) { c.RetryTokens = dear }, func(t *testing.T, w *world) {
+			w.answer = busy("1")
+			w.ask(t.Context(), prompt("hi"))
+			next := elsewhere(t, "gpt")
+			next.RetryTokens = retry.TokenRule{Cap: 5, Cost: 5, Refund: 1}
+			if err := w.Reload(next); err != nil {
+				t.Fatal(err)
+			}
+			w.hits.Store(0)
+			w.ask(t.Context(), prompt("ho"))
+			if n := w.hits.Load(); n != 2 {
+				t.Errorf("%d tries, want one and the one that the new rule pays for", n)
+			}
+		})
+	})
+	t.Run("another_account_has_money", func(t *testing.T) {
+		limited(t, "", nil, func(t *testing.T, w *world) {
+			w.answer = func(*http.Request) *http.Response {
+				return says(http.StatusTooManyRequests, `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`)
+			}
+			capped := func(name string, want int64) {
+				t.Helper()
+				w.hits.Store(0)
+				w.ask(t.Context(), prompt("hi"))
+				pass(time.Minute)
+				w.ask(t.Context(), prompt("hi"))
+				if n := w.hits.Load(); n != want {
+					t.Errorf("%s: %d were sent, want %d", name, n, want)
+				}
+			}
+			capped("at first", 1)
+			// An account that is the same stays without money.
+			next := elsewhere(t, "gpt")
+			for _, step := range []struct {
+				name string
+				want int64
+			}{{"another key", 1}, {"the same", 0}} {
+				if err := w.Reload(next); err != nil {
+					t.Fatal(err)
+				}
+				capped(step.name, step.want)
+			}
+			if err := w.Reload(elsewhere(t, "other")); err != nil {
+				t.Fatal(err)
+			}
+			if n := w.Stats().Told.Capped; n != 0 {
+				t.Errorf("%d of what is gone have no money", n)
+			}
+		})
+	})
+	t.Run("nobody_new_gets_an_old_answer", func(t *testing.T) {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			w.answer = once(busy("2"), fine)
+			var asking sync.WaitGroup
+			asking.Go(func() { w.ask(t.Context(), prompt("hi")) })
+			synctest.Wait()
+			pass(time.Second)
+			if err := w.Reload(elsewhere(t, "gpt")); err != nil {
+				t.Fatal(err)
+			}
+			w.ask(t.Context(), prompt("hi"))
+			asking.Wait()
+			if n := w.Stats().Shared.Coalesced; n != 0 || w.hits.Load() != 3 {
+				t.Errorf("%d shared an answer, %d were sent", n, w.hits.Load())
+			}
+		})
+	})
+	t.Run("a_class_is_shed_as_it_was_when_the_call_began", func(t *testing.T) {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			w.answer = busy("1")
+			w.ask(t.Context(), prompt("hi"))
+			body, sent := io.Pipe()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+chat, body)
+			r.RemoteAddr = "127.0.0.1:1234"
+			r.Header.Set("X-Client-Id", "a")
+			r.Header.Set("Content-Type", "application/json")
+			var asking sync.WaitGroup
+			began := time.Now()
+			asking.Go(func() {
+				if got := w.serve(r); got.Code != refuse.CircuitOpen.Status() || time.Since(began) > time.Second {
+					t.Errorf("%d after %s: %s", got.Code, time.Since(began), got.Body)
+				}
+			})
+			synctest.Wait()
+			next := elsewhere(t, "gpt")
+			next.Classes = []gateway.Class{{MaxWait: time.Hour, Closed: circuit.Defer}}
+			if err := w.Reload(next); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(sent, prompt("hi")); err != nil {
+				t.Fatal(err)
+			}
+			sent.Close()
+			asking.Wait()
 		})
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -174,7 +175,7 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	})
 	outcome := attempt.Canceled
 	defer func() { c.attempt.End(g.now(), outcome) }()
-	c.circuit = g.board.Call(c.who.Tenant, c.deployment.Name, c.class.Name)
+	c.circuit = g.board.Call(c.who.Tenant, c.deployment.Name, c.class.Closed)
 	// Nobody queues for what is closed.
 	if v := c.circuit.Look(g.now()); v.Action == circuit.Shed {
 		refusal := c.closed(v)
@@ -239,9 +240,10 @@ var telling = []string{
 }
 
 // equal is what requests have in common that are given one answer. How long they may wait
-// is among it: nobody waits longer because of who came first.
+// is among it: nobody waits longer because of who came first. So are where it goes and the
+// settings: nobody that begins under new ones is answered under old ones.
 func (c *call) equal() coalesce.Key {
-	what := []string{c.who.Class}
+	what := []string{c.who.Class, c.deployment.Name, strconv.FormatUint(c.set.generation, 10)}
 	for _, name := range telling {
 		what = append(what, strings.Join(c.request.Header[name], "\x00"))
 	}

@@ -3,10 +3,8 @@ package circuit
 import (
 	"container/list"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -14,8 +12,6 @@ import (
 // same for all methods.
 type Board struct {
 	config Config
-	// actions are Config.Actions, until Act has others.
-	actions atomic.Pointer[map[string]Action]
 
 	mu struct {
 		sync.Mutex
@@ -35,22 +31,9 @@ func New(c Config) (*Board, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("circuit configuration: %w", err)
 	}
-	// Whoever configures it may go on with the map.
 	b := &Board{config: c}
-	actions := maps.Clone(c.Actions)
-	b.actions.Store(&actions)
 	b.mu.circuits, b.mu.byAge = make(map[Key]*circuit), list.New()
 	return b, nil
-}
-
-// Act replaces Config.Actions, for calls that begin from now on.
-func (b *Board) Act(actions map[string]Action) error {
-	if err := validActions(actions); err != nil {
-		return err
-	}
-	actions = maps.Clone(actions)
-	b.actions.Store(&actions)
-	return nil
 }
 
 // Stats are what a Board has done since it was made, and what it holds.

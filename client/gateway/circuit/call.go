@@ -11,11 +11,11 @@ type Call struct {
 	throttled int
 }
 
-// Call returns a request that is to go to a deployment. class says what is done with it
-// while that is closed.
-func (b *Board) Call(tenant, deployment, class string) *Call {
+// Call returns a request that is to go to a deployment. action is what is done with it while
+// that is closed: Shed or Defer.
+func (b *Board) Call(tenant, deployment string, action Action) *Call {
 	return &Call{
-		board: b, action: (*b.actions.Load())[class],
+		board: b, action: action,
 		keys: [2]Key{{Tenant: tenant, Deployment: deployment}, {Deployment: deployment, All: true}},
 	}
 }

@@ -28,7 +28,7 @@ func board(t testing.TB, c Config) *Board {
 
 // throttle makes n tries of one call that all end with 429, and returns the last verdict.
 func throttle(b *Board, now time.Duration, tenant string, n int, hint time.Duration) (tries int, v Verdict) {
-	call := b.Call(tenant, "d", "live")
+	call := b.Call(tenant, "d", Shed)
 	for range n {
 		var try *Try
 		if try, v = call.Forward(now); try == nil {
@@ -42,7 +42,7 @@ func throttle(b *Board, now time.Duration, tenant string, n int, hint time.Durat
 
 // forward makes one try of a new call, which is left open; nil where it is refused.
 func forward(b *Board, now time.Duration, tenant string) *Try {
-	try, _ := b.Call(tenant, "d", "live").Forward(now)
+	try, _ := b.Call(tenant, "d", Shed).Forward(now)
 	return try
 }
 
@@ -62,7 +62,7 @@ func TestOneCall(t *testing.T) {
 		if forward(b, 0, "b") == nil {
 			t.Error("another tenant is refused")
 		}
-		if try, _ := b.Call("a", "other", "live").Forward(0); try == nil {
+		if try, _ := b.Call("a", "other", Shed).Forward(0); try == nil {
 			t.Error("another deployment is refused")
 		}
 		if forward(b, 0, "a") != nil {
@@ -74,7 +74,7 @@ func TestOneCall(t *testing.T) {
 		throttle(b, 0, "a", 3, 0)
 		for _, at := range []time.Duration{0, second, 30 * second} {
 			want := Verdict{Action: Shed, Left: 31*second - at, Key: Key{Tenant: "a", Deployment: "d"}}
-			if v := b.Call("a", "d", "live").Look(at); v != want {
+			if v := b.Call("a", "d", Shed).Look(at); v != want {
 				t.Errorf("at %v: %+v, want %+v", at, v, want)
 			}
 			if left := b.Left(at, Key{Tenant: "a", Deployment: "d"}); left != want.Left {
@@ -169,7 +169,7 @@ func TestRecheck(t *testing.T) {
 		b := board(t, Config{})
 		waiting := make([]*Call, 100)
 		for i := range waiting {
-			waiting[i] = b.Call("a", "d", "live")
+			waiting[i] = b.Call("a", "d", Shed)
 			if v := waiting[i].Look(0); v.Action != Forward {
 				t.Fatalf("%+v", v)
 			}
@@ -215,16 +215,14 @@ func TestNobody(t *testing.T) {
 }
 
 func TestClasses(t *testing.T) {
-	actions := map[string]Action{"batch": Defer, "live": Shed}
-	b := board(t, Config{Actions: actions})
-	actions["live"] = Defer
+	b := board(t, Config{})
 	throttle(b, 0, "a", 3, 0)
-	for class, want := range map[string]Action{"batch": Defer, "live": Shed, "": Shed} {
-		if try, v := b.Call("a", "d", class).Forward(0); try != nil || v.Action != want || v.Left != 31*second {
-			t.Errorf("class %q: %+v, want action %d", class, v, want)
+	for _, want := range []Action{Defer, Shed} {
+		if try, v := b.Call("a", "d", want).Forward(0); try != nil || v.Action != want || v.Left != 31*second {
+			t.Errorf("%+v, want action %d", v, want)
 		}
 	}
-	if s := b.Stats(); s.Deferred != 1 || s.Shed != 2 {
+	if s := b.Stats(); s.Deferred != 1 || s.Shed != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -307,7 +305,6 @@ func TestConfig(t *testing.T) {
 		{Config{ProbeMax: 1}, "probe max: 1ns, 1s to 1h0m0s"},
 		{Config{Keys: 1}, "keys: 1, 16 to 1048576"},
 		{Config{Idle: 1}, "idle: 1ns, 1s to 24h0m0s"},
-		{Config{Actions: map[string]Action{"x": Forward}}, `actions: class "x": 2, shed (0) or defer (1)`},
 	} {
 		if _, err := New(test.config); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%q, want %q", err, test.want)
@@ -340,7 +337,7 @@ func BenchmarkForward(b *testing.B) {
 	board := board(b, Config{})
 	b.ReportAllocs()
 	for b.Loop() {
-		try, _ := board.Call("tenant", "deployment", "live").Forward(0)
+		try, _ := board.Call("tenant", "deployment", Shed).Forward(0)
 		try.Done(0, Succeeded, 0)
 	}
 }

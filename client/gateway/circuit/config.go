@@ -2,7 +2,6 @@ package circuit
 
 import (
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -86,17 +85,11 @@ type Config struct {
 	// Idle is after how long without a request a circuit that is not open is forgotten,
 	// 1 s to 24 h. Default 10 min.
 	Idle time.Duration
-	// Actions are what is done with a class's requests while a circuit is open, at most
-	// 64, Shed or Defer. What is not named is shed.
-	Actions map[string]Action
 	// Shared tells other gateways and hears from them, and Prober sees to it that one of
 	// them probes. Nil: this gateway is alone, and each one probes for itself.
 	Shared Shared
 	Prober Prober
 }
-
-// actionsMax is how many classes may be named.
-const actionsMax = 64
 
 func (c *Config) defaults() {
 	bound.Default(&c.CallThrottles, 3)
@@ -115,7 +108,7 @@ func (c *Config) defaults() {
 }
 
 func (c *Config) validate() error {
-	problems := []error{
+	return errors.Join(
 		orOff("call throttles", c.CallThrottles, 100),
 		bound.Within("least", c.Least, 1, 1<<20),
 		orOff("fraction", c.FractionBP, 10_000),
@@ -126,21 +119,7 @@ func (c *Config) validate() error {
 		bound.Within("probe max", c.ProbeMax, time.Second, time.Hour),
 		bound.Within("keys", c.Keys, 16, 1<<20),
 		bound.Within("idle", c.Idle, time.Second, 24*time.Hour),
-	}
-	return errors.Join(append(problems, validActions(c.Actions))...)
-}
-
-func validActions(actions map[string]Action) error {
-	if len(actions) > actionsMax {
-		return fmt.Errorf("actions: %d classes, at most %d", len(actions), actionsMax)
-	}
-	var problems []error
-	for class, action := range actions {
-		if action != Shed && action != Defer {
-			problems = append(problems, fmt.Errorf("actions: class %.64q: %d, shed (0) or defer (1)", class, action))
-		}
-	}
-	return errors.Join(problems...)
+	)
 }
 
 func orOff(name string, value, most int) error {

@@ -11,7 +11,7 @@
 // has opened (S2-24). So looking permits nothing. Only Call.Forward returns a Try, it
 // looks anew each time, and the function that talks to the provider should ask for one:
 //
-//	call := board.Call(tenant, deployment, class)
+//	call := board.Call(tenant, deployment, circuit.Shed)
 //	if v := call.Look(now()); v.Action != circuit.Forward {
 //		return refuse(v) // Fails fast: nobody waits for what is closed.
 //	}

@@ -16,7 +16,7 @@ func TestHalfOpen(t *testing.T) {
 		if forward(b, 31*second-1, "a") != nil {
 			t.Error("too soon")
 		}
-		call := b.Call("a", "d", "live")
+		call := b.Call("a", "d", Shed)
 		if v := call.Look(31 * second); v.Action != Forward || !v.Probe {
 			t.Errorf("before the probe: %+v", v)
 		}
@@ -24,7 +24,7 @@ func TestHalfOpen(t *testing.T) {
 		if probe == nil || !v.Probe {
 			t.Fatalf("no probe: %+v", v)
 		}
-		if try, v := b.Call("a", "d", "live").Forward(32 * second); try != nil || v.Left != second {
+		if try, v := b.Call("a", "d", Shed).Forward(32 * second); try != nil || v.Left != second {
 			t.Errorf("a second one: %+v", v)
 		}
 		probe.Done(33*second, Succeeded, 0)

@@ -166,7 +166,7 @@ func TestNotices(t *testing.T) {
 		all := boards(t, h, Config{})
 		var told []Notice
 		h.told = func(_ time.Duration, _ Key, n Notice) { told = append(told, n) }
-		call := all[0].Call("a", "d", "live")
+		call := all[0].Call("a", "d", Shed)
 		var early []*Try
 		for range 3 {
 			try, _ := call.Forward(0)
@@ -242,7 +242,7 @@ func TestProperties(t *testing.T) {
 
 func (w *world) forward(t *rapid.T) {
 	b := rapid.SampledFrom(w.boards).Draw(t, "gateway")
-	call := b.Call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant"), "d", "live")
+	call := b.Call(rapid.SampledFrom([]string{"a", "b"}).Draw(t, "tenant"), "d", Shed)
 	for range rapid.IntRange(1, 4).Draw(t, "tries") {
 		try, v := call.Forward(w.now)
 		if try == nil {

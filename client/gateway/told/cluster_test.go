@@ -184,7 +184,7 @@ func TestGatewaysOfOneAuthority(t *testing.T) {
 				t.Errorf("%q, want PAUSED, and nothing for another tenant", why)
 			}
 			pass(100 * time.Millisecond)
-			if v := other.Call("a", "d", "live").Look(other.now()); v.Left < 28*second || v.Left > 29*second {
+			if v := other.Call("a", "d", circuit.Shed).Look(other.now()); v.Left < 28*second || v.Left > 29*second {
 				t.Errorf("%+v, want some 29 s left", v)
 			}
 		})

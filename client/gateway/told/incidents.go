@@ -70,8 +70,7 @@ func (l *incidents) at(c cause) *incident {
 				first = one
 			}
 		}
-		l.begin(first)
-		l.remove(first)
+		l.end(first)
 	}
 	one := &incident{tenants: make(map[string]struct{})}
 	one.Deployment, one.Reason = strings.Clone(c.deployment), c.reason
@@ -201,9 +200,10 @@ func (t *Teller) Capped(about About) bool {
 }
 
 // Cleared says that somebody has cleared the spend caps of a deployment, for what the
-// authority does not keep. The next one is a new incident.
-func (t *Teller) Cleared(deployment string) {
-	t.endIf(func(one *incident) bool { return one.Deployment == deployment })
+// authority does not block: that is cleared there. The next one is a new incident. It is false
+// where there was none.
+func (t *Teller) Cleared(deployment string) bool {
+	return t.endIf(func(one *incident) bool { return one.Deployment == deployment && !one.Blocked })
 }
 
 // succeeded takes in that a deployment has done work.
@@ -217,15 +217,18 @@ func (t *Teller) succeeded(deployment string) {
 	})
 }
 
-func (t *Teller) endIf(over func(*incident) bool) {
+// endIf ends those that are over, and says whether there were any.
+func (t *Teller) endIf(over func(*incident) bool) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, one := range t.mu.money.byCause {
 		if over(one) {
 			t.mu.money.end(one)
 			t.rouse()
+			ended = true
 		}
 	}
+	return ended
 }
 
 // recheckLocked asks what of it is still blocked.

@@ -23,7 +23,7 @@ func (g *gate) now() time.Duration { return time.Since(g.began) }
 
 // forward makes one try of a new call; nil where it is refused.
 func (g *gate) forward() (*circuit.Try, circuit.Verdict) {
-	return g.Call("a", "d", "live").Forward(g.now())
+	return g.Call("a", "d", circuit.Shed).Forward(g.now())
 }
 
 // fleet runs f with gateways whose circuit of "a" is open for 30 s.

@@ -16,7 +16,7 @@ func limits() Config { return Config{Circuits: "tenant-deployment", Deployments:
 // opens makes a call of a tenant that is throttled three times, which opens its circuit.
 func opens(t *testing.T, b *circuit.Board, now time.Duration, who string, hint time.Duration) {
 	t.Helper()
-	call := b.Call(who, "d", "live")
+	call := b.Call(who, "d", circuit.Shed)
 	for range 3 {
 		try, v := call.Forward(now)
 		if try == nil {
@@ -144,16 +144,16 @@ func TestLearn(t *testing.T) {
 			teller.Denied(paused("account", 26*second, 24*second), about("a"))
 			synctest.Wait()
 			for _, at := range []time.Duration{0, 21 * second} {
-				v := b.Call("a", "d", "live").Look(at)
+				v := b.Call("a", "d", circuit.Shed).Look(at)
 				if want := 22*second - at; v.Action != circuit.Shed || v.Left != want || v.Key != tenant("a") {
 					t.Errorf("after %v: %+v, want %v left", at, v, want)
 				}
 			}
-			if try, _ := b.Call("b", "d", "live").Forward(0); try == nil {
+			if try, _ := b.Call("b", "d", circuit.Shed).Forward(0); try == nil {
 				t.Error("another tenant is refused")
 			}
 			pass(22 * second)
-			if try, v := b.Call("a", "d", "live").Forward(22 * second); try == nil || !v.Probe {
+			if try, v := b.Call("a", "d", circuit.Shed).Forward(22 * second); try == nil || !v.Probe {
 				t.Errorf("after its time: %+v, want a probe", v)
 			}
 			_, answers := a.told()

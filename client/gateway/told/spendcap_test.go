@@ -248,7 +248,7 @@ func TestUnheardSpendCap(t *testing.T) {
 				teller.Tell(About{Tenant: "a", Deployment: fmt.Sprint("d", n)}, enforced(t))
 			}
 			pass(second)
-			p.want(t, incidentsMax+100, 0)
+			p.want(t, incidentsMax+100, 100)
 			if n := teller.Stats().Capped; n != incidentsMax {
 				t.Errorf("%d are known", n)
 			}
