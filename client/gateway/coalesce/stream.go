@@ -142,13 +142,22 @@ func (r *Reader[M]) Meta(ctx context.Context) (M, error) {
 		case r.failed != nil:
 			return *new(M), r.failed
 		case c.hasMeta || c.end > 0:
+			r.yieldLocked()
 			return c.meta, nil
 		case c.over:
+			r.yieldLocked()
 			return c.meta, c.err
 		}
 		if err := c.waitLocked(ctx); err != nil {
 			return *new(M), err
 		}
+	}
+}
+
+// yieldLocked lets go of the work of one that will not lead any more, and of all that it holds.
+func (r *Reader[M]) yieldLocked() {
+	if !r.leads {
+		r.work = nil
 	}
 }
 

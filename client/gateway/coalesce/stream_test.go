@@ -298,3 +298,41 @@ func visit(t *testing.T, g *Group[int], r *rand.Rand) {
 		reader.Close()
 	}
 }
+
+// TestFollowersLetGo: what a follower would have done is not held while it reads.
+func TestFollowersLetGo(t *testing.T) {
+	for name, begin := range map[string]func(w *Writer[int]) error{
+		"head": func(w *Writer[int]) error {
+			w.Begin(200)
+			return nil
+		},
+		"piece": func(w *Writer[int]) error {
+			_, err := io.WriteString(w, "hello")
+			return err
+		},
+		"failure": func(*Writer[int]) error { return errBusy },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := group(t, Config{})
+				join(t, g, key(1), func(ctx context.Context, w *Writer[int]) error {
+					if err := begin(w); err != nil {
+						return err
+					}
+					<-ctx.Done()
+					return context.Cause(ctx)
+				})
+				follower := join(t, g, key(1), func(context.Context, *Writer[int]) error { return nil })
+				if follower.work == nil {
+					t.Fatal("it may have to lead, and has no work")
+				}
+				if _, err := follower.Meta(t.Context()); err != nil && !errors.Is(err, errBusy) {
+					t.Fatal(err)
+				}
+				if follower.work != nil || follower.Leads() {
+					t.Error("it holds work that it will not do")
+				}
+			})
+		})
+	}
+}
