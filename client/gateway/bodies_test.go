@@ -2,8 +2,10 @@ package gateway_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -76,6 +78,12 @@ func TestBodies(t *testing.T) {
 			asking.Wait()
 		})
 	})
+	for _, declared := range []bool{true, false} {
+		t.Run(fmt.Sprintf("the_largest_fits_where_there_is_room_for_one_declared_%t", declared), func(t *testing.T) {
+			one := func(c *gateway.Config) { c.BodyMax, c.BodiesMax, c.BodiesClientMax = 20<<10, 20<<10, 20<<10 }
+			bubble(t, one, func(t *testing.T, w *world) { largest(t, w, declared) })
+		})
+	}
 	for _, alone := range []bool{true, false} {
 		name := "a_stream_holds_none"
 		if !alone {
@@ -111,4 +119,24 @@ func streamHoldsNone(t *testing.T, w *world) {
 	}
 	to.Close()
 	asking.Wait()
+}
+
+// largest asks with bodies about as long as one may be, 20 KiB.
+func largest(t *testing.T, w *world, declared bool) {
+	for length, want := range map[int]int{
+		17 << 10: http.StatusOK, 20<<10 - 1: http.StatusOK, 20 << 10: http.StatusOK,
+		20<<10 + 1: http.StatusRequestEntityTooLarge,
+	} {
+		text := prompt("hi")
+		text += strings.Repeat(" ", length-len(text))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+chat, strings.NewReader(text))
+		r.RemoteAddr = "127.0.0.1:1234"
+		r.Header.Set("X-Client-Id", "a")
+		if !declared {
+			r.ContentLength = -1
+		}
+		if got := w.serve(r); got.Code != want || w.Stats().Held != 0 {
+			t.Errorf("of %d bytes: %d %s, %d bytes are held", length, got.Code, got.Body, w.Stats().Held)
+		}
+	}
 }

@@ -177,22 +177,23 @@ func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, e
 	options := g.config.Estimates
 	options.BytesMax = set.BodyMax
 	estimated := estimate.NewBody(options)
-	var held bytes.Buffer
+	var held []byte
 	if r.ContentLength > 0 {
-		held.Grow(int(min(r.ContentLength, believed)) + bytes.MinRead)
+		held = make([]byte, 0, min(r.ContentLength, believed)+bytes.MinRead)
 	}
 	for r.Body != nil {
-		held.Grow(bytes.MinRead)
-		if err = b.room.grow(int64(held.Cap())); err != nil {
+		held = roomier(held, set.BodyMax)
+		// The last read finds nothing but the end: what it needs is not counted.
+		if err = b.room.grow(min(int64(cap(held)), set.BodyMax)); err != nil {
 			if errors.Is(err, errNoRoom) {
 				g.counts.unread.Add(1)
 			}
 			return b, err
 		}
-		piece := held.AvailableBuffer()
-		n, failed := r.Body.Read(piece[:min(cap(piece), readStep)])
-		piece = piece[:n]
-		held.Write(piece)
+		free := held[len(held):cap(held)]
+		n, failed := r.Body.Read(free[:min(len(free), readStep)])
+		piece := free[:n]
+		held = held[:len(held)+n]
 		if _, err = estimated.Write(piece); err != nil {
 			return b, err
 		}
@@ -203,12 +204,22 @@ func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, e
 			return b, failed
 		}
 	}
-	b.bytes = held.Bytes()
+	b.bytes = held
 	if b.request, err = estimated.Close(); err != nil {
 		return b, err
 	}
 	b.sums = g.hasher.Body(b.bytes)
 	return b, nil
+}
+
+// roomier is a body with room for what is read next: twice as much as before, and no more than
+// the largest body needs, so that each that may be taken fits where the largest does.
+func roomier(held []byte, most int64) []byte {
+	if cap(held)-len(held) >= bytes.MinRead {
+		return held
+	}
+	larger := min(2*int64(cap(held)), most) + bytes.MinRead
+	return append(make([]byte, 0, larger), held...)
 }
 
 // isLate says whether a connection's deadline has passed.

@@ -221,7 +221,7 @@ func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcom
 
 // alone does the work for nobody else.
 func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
-	to := newDirect(w)
+	to := newDirect(w, c.request)
 	defer to.end()
 	err := c.lead(ctx, to)
 	return c.ended(w, err, to.status)
@@ -269,7 +269,7 @@ func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce
 	}
 	// Whoever works on it has a copy.
 	c.body.leave()
-	to := newDirect(w)
+	to := newDirect(w, c.request)
 	defer to.end()
 	to.Begin(h)
 	for {

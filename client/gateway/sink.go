@@ -39,12 +39,14 @@ type direct struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	status  int
-	// hurried is when the deadline was set last.
+	// lasting: a deadline acts although nothing waits to be written, as HTTP/2's do.
+	lasting bool
+	// hurried is when the deadline was set last, zero where none stands.
 	hurried time.Time
 }
 
-func newDirect(w http.ResponseWriter) *direct {
-	return &direct{w: w, control: http.NewResponseController(w)}
+func newDirect(w http.ResponseWriter, r *http.Request) *direct {
+	return &direct{w: w, control: http.NewResponseController(w), lasting: r.ProtoMajor == 2}
 }
 
 // Begin sends the head.
@@ -59,16 +61,22 @@ func (d *direct) Begin(h head) {
 	}
 	d.hurry()
 	d.w.WriteHeader(h.status)
+	d.relax()
 }
 
 // Write sends a part of the body.
 func (d *direct) Write(p []byte) (int, error) {
 	d.hurry()
+	defer d.relax()
 	return d.w.Write(p)
 }
 
 // Flush sends what was written.
 func (d *direct) Flush() error {
+	if d.lasting {
+		d.hurry()
+		defer d.relax()
+	}
 	if err := d.control.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
@@ -78,7 +86,15 @@ func (d *direct) Flush() error {
 // end takes the deadline away from what comes next on the connection.
 func (d *direct) end() {
 	if !d.hurried.IsZero() {
+		d.hurried = time.Time{}
 		_ = d.control.SetWriteDeadline(time.Time{})
+	}
+}
+
+// relax takes a deadline away that would end an answer while its provider thinks.
+func (d *direct) relax() {
+	if d.lasting {
+		d.end()
 	}
 }
 
