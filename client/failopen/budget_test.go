@@ -196,6 +196,61 @@ func TestTheFloorIsTheFleets(t *testing.T) {
 	})
 }
 
+// TestWhoMayAdmit: what is refused while the authority answers says whether that may admit
+// it.
+func TestWhoMayAdmit(t *testing.T) {
+	over := func(m *Machine, client string, retries int) Verdict {
+		for range retries {
+			m.Count(start, client, 1, 1)
+		}
+		v := m.Consider(start, client, 1)
+		if permit := m.Permit(start, client, 1); permit != v {
+			t.Errorf("Permit says %+v, Consider %+v", permit, v)
+		}
+		return v
+	}
+	floor := DefaultRetries()
+	floor.MinRetries, floor.MinInterval = 20, time.Minute
+	plain := DefaultRetries()
+	for _, c := range []struct {
+		name    string
+		rule    *retry.Rule
+		retries int
+		ask     bool
+	}{
+		{"S1-30_nothing_is_known", nil, 51, true},
+		{"S1-30_no_floor", &plain, 51, false},
+		{"S1-30_below_the_floor", &floor, 99, true},
+		{"S1-30_at_the_floor", &floor, 100, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := mustMachine(t, Config{})
+			if c.rule != nil {
+				if err := m.Learn(start, Lesson{Client: "a", Revision: 1, Retries: c.rule}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if v := over(m, "a", c.retries); v.Admit || v.Ask != c.ask {
+				t.Errorf("%+v, want a refusal with Ask %v", v, c.ask)
+			}
+			awayAt(t, m, start)
+			if v := m.Consider(start, "a", 1); v.Admit || v.Ask {
+				t.Errorf("%+v, want a refusal: nobody answers", v)
+			}
+		})
+	}
+	t.Run("G10_the_rest", func(t *testing.T) {
+		m := mustMachine(t, Config{ClientsMax: 1})
+		m.Count(start, "first", 1, 0)
+		if err := m.Learn(start, Lesson{Client: "a", Revision: 1, Retries: &plain}); err != nil {
+			t.Fatal(err)
+		}
+		if v := over(m, "a", 51); v.Admit || !v.Ask {
+			t.Errorf("%+v, want Ask: the budget is not this client's own", v)
+		}
+	})
+}
+
 func TestLearntBudget(t *testing.T) {
 	t.Run("a client without one", func(t *testing.T) {
 		m := mustMachine(t, Config{})

@@ -67,6 +67,10 @@ type Verdict struct {
 	Never bool
 	// FreesIn is when the retry budget's window would let the client through.
 	FreesIn time.Duration
+	// Ask is that the authority may admit what Permit and Consider refuse, and answers: it
+	// has said nothing yet of this client's retry budget, or that has a floor which is not
+	// used up here.
+	Ask bool
 }
 
 // awayFor is what a refusal asks to wait that ends when the authority is back,
@@ -116,10 +120,7 @@ func (m *Machine) Permit(now time.Time, client string, attempt uint32) Verdict {
 	defer m.mu.Unlock()
 	at := m.sinceLocked(now)
 	budget := m.mu.budgets.of(at, client)
-	verdict := Verdict{Admit: true, Charge: -1}
-	if budget.limited {
-		verdict = budget.decide(at, attempt, m.floorLocked())
-	}
+	verdict := m.considerLocked(at, budget, attempt)
 	if verdict.Admit && attempt > 0 {
 		verdict = budget.pay(at, m.mu.budgets.tokens)
 	}
@@ -133,15 +134,24 @@ func (m *Machine) Permit(now time.Time, client string, attempt uint32) Verdict {
 // tokens: before something is taken that a refusal would have to give back. It records
 // nothing.
 func (m *Machine) Consider(now time.Time, client string, attempt uint32) Verdict {
-	verdict := Verdict{Admit: true, Charge: -1}
 	if attempt == 0 {
-		return verdict
+		return Verdict{Admit: true, Charge: -1}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := m.sinceLocked(now)
-	if budget := m.mu.budgets.of(at, client); budget.limited {
-		verdict = budget.decide(at, attempt, m.floorLocked())
+	return m.considerLocked(at, m.mu.budgets.of(at, client), attempt)
+}
+
+// considerLocked is what a budget says of what needs nobody, and whether the authority
+// may say something else.
+func (m *Machine) considerLocked(at time.Duration, b *budget, attempt uint32) Verdict {
+	if !b.limited {
+		return Verdict{Admit: true, Charge: -1}
+	}
+	verdict := b.decide(at, attempt, m.floorLocked())
+	if !verdict.Admit && !m.mu.row.away() {
+		verdict.Ask = !b.learnt || b.decide(at, attempt, WholePPM).Admit
 	}
 	return verdict
 }

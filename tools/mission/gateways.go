@@ -5,7 +5,7 @@ var atGateways = []mechanism{
 	{
 		row: "S1-03", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
 		pattern: "TestStormAsksNobody",
-		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
+		text:    "if !v.Admit && !v.Ask {", without: "if !v.Admit && !v.Ask && w.Class == \"none\" {",
 	},
 	{
 		row: "S1-14", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
@@ -34,7 +34,7 @@ var atGateways = []mechanism{
 	{
 		row: "S1-30", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
 		pattern: "TestRetryBudgets/S1-30",
-		text:    "Consider(w.Attempt); !v.Admit {", without: "Consider(w.Attempt); false && !v.Admit {",
+		text:    "if !v.Admit && !v.Ask {", without: "if !v.Admit && !v.Ask && w.Class == \"none\" {",
 	},
 	{
 		row: "S1-43", file: "client/httpwrap/transport.go", tests: "client/gateway", pattern: "TestAWrappedClient/S1-43",

@@ -116,6 +116,66 @@ func TestStormAsksNobody(t *testing.T) {
 	})
 }
 
+// TestTheAuthorityMayAdmit: a gateway refuses by itself what it knows that nobody would
+// admit, and asks for the rest.
+func TestTheAuthorityMayAdmit(t *testing.T) {
+	asked := func(w *world, f func()) int64 {
+		before := w.asked.Load()
+		f()
+		return w.asked.Load() - before
+	}
+	t.Run("S1-19_whose_budget_is_not_known_yet", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			if n := asked(w, func() { w.take(d, attempt("new", 5)).Settle(nil) }); n != 1 {
+				t.Errorf("the authority was asked %d times for a client that nothing is known of, want once", n)
+			}
+			// The answer said that there is a budget, of three retries.
+			if n := asked(w, func() { w.denied(d, attempt("new", 5)) }); n != 0 {
+				t.Errorf("the authority was asked %d times for what its budget never admits", n)
+			}
+		})
+	})
+	t.Run("S1-30_a_refusal_teaches_nothing", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			d := w.desk(nil)
+			work := attempt("new", 5)
+			w.acquire = func(r client.Request) (*client.Decision, error) {
+				return &client.Decision{
+					Source: client.Consensus, Denials: []client.Denial{{Reason: "RETRY_BUDGET", RetryAfter: time.Minute}},
+				}, nil
+			}
+			if n := asked(w, func() { w.denied(d, work); w.denied(d, work) }); n != 2 {
+				t.Errorf("the authority was asked %d times, want twice: it has said nothing of the budget", n)
+			}
+		})
+	})
+	t.Run("S1-31_the_floor_is_the_fleet's", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.limits(`retry_budgets: [{name: everybody, match: {client: "*"}, window: 300s, min_retries: 20/min}]`)
+			d := w.desk(nil)
+			w.warm(d, attempt("c", 0))
+			n := asked(w, func() {
+				for range 99 {
+					w.take(d, attempt("c", 1)).Settle(nil)
+				}
+			})
+			if n < 40 || n > 60 {
+				t.Errorf("the authority was asked %d times, want about the fifty that only the floor admits", n)
+			}
+			n = asked(w, func() {
+				w.take(d, attempt("c", 1)).Settle(nil)
+				for range 1000 {
+					w.denied(d, attempt("c", 1))
+				}
+			})
+			if n != 1 {
+				t.Errorf("the authority was asked %d times, want once: the whole floor is used up here", n)
+			}
+		})
+	})
+}
+
 // TestCallsAreCountedOnce: by the desk where they ask nobody, else by who is asked.
 func TestCallsAreCountedOnce(t *testing.T) {
 	t.Run("S1-28_S1-31_each_call_is_counted_once", func(t *testing.T) {
@@ -236,6 +296,36 @@ func TestBudgetUsedMeanwhile(t *testing.T) {
 			calls := int64(before.Permits + before.Asked)
 			if levels, _ := w.level("purse", "p"); levels["tokens"] != 10_000_000-10*calls {
 				t.Errorf("%d tokens are left after %d calls for 10", levels["tokens"], calls)
+			}
+		})
+	})
+}
+
+// TestFloorNeededMeanwhile: a call that only the floor admits when it is to be counted gives
+// its tokens back and asks.
+func TestFloorNeededMeanwhile(t *testing.T) {
+	t.Run("S1-29", func(t *testing.T) {
+		bubble(t, func(t *testing.T, w *world) {
+			w.limits(`retry_budgets: [{name: everybody, match: {client: "*"}, window: 300s, min_retries: 20/min}]`)
+			d := w.desk(nil)
+			w.warm(d, attempt("c", 0))
+			looks := 0
+			w.tries = func(name string) {
+				if looks++; looks == 2 {
+					for range 60 {
+						w.Client.TriesOf(name).Permit(1)
+					}
+				}
+			}
+			asked := w.asked.Load()
+			w.take(d, attempt("c", 1)).Settle(nil)
+			if n := w.asked.Load() - asked; n != 1 || looks != 2 {
+				t.Errorf("asked %d times after %d looks, want once after the second", n, looks)
+			}
+			pass(10 * time.Second)
+			_ = d.Close()
+			if levels, leases := w.level("tenant", "a"); levels["tokens"] != 100_000 || leases != 0 {
+				t.Errorf("%v are left and %d leases open", levels, leases)
 			}
 		})
 	})

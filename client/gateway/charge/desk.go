@@ -121,11 +121,15 @@ func (d *Desk) Take(ctx context.Context, w Work) (*Charge, *client.Decision, err
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return nil, nil, ctx.Err()
 	}
-	// S1-03: who is over its budget here costs nobody a question, whatever is held.
+	// S1-03: who is over its budget here costs nobody a question, whatever is held, unless
+	// the authority may admit it.
+	asks := false
 	if !w.Again && w.Attempt > 0 {
-		if v := d.config.Authority.TriesOf(w.Client).Consider(w.Attempt); !v.Admit {
+		v := d.config.Authority.TriesOf(w.Client).Consider(w.Attempt)
+		if !v.Admit && !v.Ask {
 			return nil, d.overBudget(v), nil
 		}
+		asks = v.Ask
 	}
 	now := d.clock.Now()
 	sum := d.plans.sum(&w)
@@ -137,7 +141,7 @@ func (d *Desk) Take(ctx context.Context, w Work) (*Charge, *client.Decision, err
 		defer p.asking.Store(false)
 		return d.ask(ctx, &w, question{sum: sum, old: p, learn: true})
 	}
-	if len(p.parts) == 0 || d.overs.has(now, w.Client) || d.config.Authority.FailOpen() {
+	if asks || len(p.parts) == 0 || d.overs.has(now, w.Client) || d.config.Authority.FailOpen() {
 		return d.ask(ctx, &w, question{sum: sum, old: p})
 	}
 	if c, decision := d.pay(now, p, &w); decision != nil {
@@ -163,6 +167,9 @@ func (d *Desk) pay(now time.Duration, p *plan, w *Work) (*Charge, *client.Decisi
 	if !w.Again {
 		if v := d.config.Authority.TriesOf(w.Client).Permit(w.Attempt); !v.Admit {
 			c.giveBack()
+			if v.Ask {
+				return nil, nil
+			}
 			return nil, d.overBudget(v)
 		}
 	}
