@@ -35,6 +35,8 @@ const (
 	waitMax         = time.Hour
 	// drainMax is how much of an answer is read, so that its connection can be used again.
 	drainMax = 64 << 10
+	// drainTime is how long is waited for that at most.
+	drainTime = time.Second
 	// markerMax is the largest number that a caller's own marker may have.
 	markerMax = 1000
 )
@@ -46,8 +48,9 @@ type Config struct {
 	// Attempts is how often a request is sent at most, the first time counted, 1 to 10.
 	// 0: 3.
 	Attempts int
-	// WaitMax is the longest wait for the next try, up to an hour. 0: a minute. Where an
-	// answer asks for more its caller gets that answer.
+	// WaitMax is the longest wait that is asked for and waited, the random part on top of it
+	// left out, up to an hour. 0: a minute. Where an answer asks for more its caller gets
+	// that answer.
 	WaitMax time.Duration
 	// Pauses is how long to wait where an answer names no wait. The zero Schedule doubles
 	// from a second to a minute, the second half of each drawn.
@@ -91,32 +94,51 @@ func New(c Config) (*Transport, error) {
 }
 
 // RoundTrip sends a request, once or more. A body is sent again only where GetBody gives
-// it again, as http.NewRequest sees to for bytes and strings. A caller whose own marker
-// is on the request has retries of its own, which are counted on.
+// it again, as http.NewRequest sees to for bytes and strings; where that fails the caller
+// gets the answer that there is. A caller whose own marker is on the request has retries
+// of its own, which are counted on.
 //
 // The answer is the last one. The error is that of Base, or of the request's context
 // where that ends during a wait.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	before := marked(r.Header)
-	for n := 0; ; n++ {
-		try, err := attempt(r, n, before)
-		if err != nil {
-			return nil, err
+	try, err := attempt(r, 0, before)
+	for n := 0; err == nil; n++ {
+		var answer *http.Response
+		if answer, err = t.config.Base.RoundTrip(try); err != nil {
+			break
 		}
-		answer, err := t.config.Base.RoundTrip(try)
-		if err != nil {
-			return nil, err
-		}
+		came := time.Now()
 		wait, again := t.again(r, answer, n)
 		if !again {
 			return answer, nil
 		}
-		_, _ = io.CopyN(io.Discard, answer.Body, drainMax)
-		_ = answer.Body.Close()
-		if err := pause(r.Context(), wait); err != nil {
-			return nil, err
+		if try, err = attempt(r, n+1, before); err != nil {
+			// Without a body to send, this answer is the last one.
+			return answer, nil //nolint:nilerr // the caller has an answer
+		}
+		drain(answer.Body)
+		if err = pause(r.Context(), wait-time.Since(came)); err != nil && try.Body != nil {
+			_ = try.Body.Close()
 		}
 	}
+	return nil, err
+}
+
+// drain reads an answer so that its connection can be used again, and closes it: one that does
+// not end keeps nobody waiting.
+func drain(body io.ReadCloser) {
+	closed := make(chan struct{})
+	late := time.AfterFunc(drainTime, func() {
+		_ = body.Close()
+		close(closed)
+	})
+	_, _ = io.CopyN(io.Discard, body, drainMax)
+	if late.Stop() {
+		_ = body.Close()
+		return
+	}
+	<-closed
 }
 
 // CloseIdleConnections closes those of Base, as http.Client asks for.
@@ -161,9 +183,14 @@ func (t *Transport) again(r *http.Request, answer *http.Response, n int) (time.D
 	case r.Body != nil && r.Body != http.NoBody && r.GetBody == nil:
 		return 0, false
 	}
-	wait := t.config.Pauses.Pause(provider.ParseWait(answer.Header, time.Now()), n, t.config.Draw)
+	hint := provider.ParseWait(answer.Header, time.Now())
+	wait := t.config.Pauses.Pause(hint, n, t.config.Draw)
+	asked := wait
+	if hint.Said {
+		asked = hint.For
+	}
 	deadline, bounded := r.Context().Deadline()
-	return wait, wait <= t.config.WaitMax && (!bounded || time.Until(deadline) > wait)
+	return wait, asked <= t.config.WaitMax && (!bounded || time.Until(deadline) > wait)
 }
 
 // passes says whether what an answer refuses may be granted later.

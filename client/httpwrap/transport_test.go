@@ -27,6 +27,8 @@ type server struct {
 	bodies  []string
 	began   time.Time
 	open    int
+	// endless answers have bodies that do not end before they are closed.
+	endless bool
 }
 
 func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -49,17 +51,21 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	answer := s.answers[min(len(s.at), len(s.answers))-1]
 	s.open++
-	answer.Body = &closing{strings.NewReader("no"), s}
+	answer.Body = &closing{io.NopCloser(strings.NewReader("no")), s}
+	if s.endless {
+		body, _ := io.Pipe()
+		answer.Body = &closing{body, s}
+	}
 	return &answer, nil
 }
 
 // closing is a body whose end is noticed.
 type closing struct {
-	io.Reader
+	io.ReadCloser
 	server *server
 }
 
-func (c *closing) Close() error { c.server.open--; return nil }
+func (c *closing) Close() error { c.server.open--; return c.ReadCloser.Close() }
 
 func says(status int, headers ...string) http.Response {
 	h := http.Header{}
@@ -221,7 +227,7 @@ func TestEdges(t *testing.T) {
 		{"whose body is gone", server{answers: busy}, func(r *http.Request) *http.Request {
 			r.GetBody = func() (io.ReadCloser, error) { return nil, broken }
 			return r
-		}, broken, "0"},
+		}, nil, "0"},
 		{"who has no time", server{answers: busy}, func(r *http.Request) *http.Request {
 			ctx, cancel := context.WithTimeout(r.Context(), 4*time.Second)
 			t.Cleanup(cancel)
@@ -239,6 +245,44 @@ func TestEdges(t *testing.T) {
 				_, err := ask(t, &row.server, httpwrap.Config{}, row.change)
 				if got := strings.Join(row.server.markers, " "); !errors.Is(err, row.err) || got != row.markers {
 					t.Errorf("%v after tries %s, want %v after %s", err, got, row.err, row.markers)
+				}
+			})
+		})
+	}
+}
+
+// TestTheLongestHint is obeyed, whatever the chance adds to it.
+func TestTheLongestHint(t *testing.T) {
+	t.Parallel()
+	for name, draw := range map[string]func(n int64) int64{
+		"least": func(int64) int64 { return 0 },
+		"half":  func(n int64) int64 { return n / 2 },
+		"most":  func(n int64) int64 { return n - 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{answers: []http.Response{says(429, "Retry-After", "60"), says(200)}}
+				status, err := ask(t, s, httpwrap.Config{Draw: draw}, nil)
+				if err != nil || status != 200 || s.at[1] < time.Minute {
+					t.Errorf("%d, %v after tries at %v, want a second one after a minute", status, err, s.at)
+				}
+			})
+		})
+	}
+}
+
+// TestAnswersWithoutAnEnd keep nobody waiting, and what was waited for them is a part of the wait.
+func TestAnswersWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	for hint, want := range map[string]time.Duration{"5": 5 * time.Second, "0.5": time.Second} {
+		t.Run(hint, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{answers: []http.Response{says(429, "Retry-After", hint)}, endless: true}
+				status, err := ask(t, s, httpwrap.Config{Draw: func(int64) int64 { return 0 }}, nil)
+				if err != nil || status != 429 || len(s.at) != 3 || s.at[1] != want || s.at[2] != 2*want {
+					t.Errorf("%d, %v after tries at %v, want one every %s", status, err, s.at, want)
 				}
 			})
 		})
