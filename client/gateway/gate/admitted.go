@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quorlease/quorlease/client"
@@ -14,7 +15,7 @@ import (
 )
 
 // Admitted is a call that was let through, until it ends. Its methods are safe for concurrent
-// use.
+// use, and do nothing where it is nil.
 type Admitted struct {
 	Who who.Identity
 	// Attempt is how many retries were made before it, 0 first.
@@ -34,6 +35,9 @@ type Admitted struct {
 // Used says what the call has used so far, by dimension, each 0 to 2^53; the last word counts.
 // What is not named when it ends was used as it was charged.
 func (a *Admitted) Used(used map[string]int64) {
+	if a == nil {
+		return
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.used == nil {
@@ -46,6 +50,9 @@ func (a *Admitted) Used(used map[string]int64) {
 // calls that are charged the same limits are not paid from what is held, and the client is
 // shown as one that was throttled.
 func (a *Admitted) Throttled(wait time.Duration) {
+	if a == nil {
+		return
+	}
 	a.gate.config.Authority.TriesOf(a.Who.Client).Done(report.Outcome{Throttled: true, Error: "throttled"})
 	if a.charge != nil {
 		a.charge.Throttled(wait)
@@ -63,15 +70,27 @@ func (a *Admitted) end(outcome attempt.Outcome) {
 	a.charge.Settle(a.used)
 }
 
-type admittedKey struct{}
+type placeKey struct{}
+
+// place is where a context has the call: it may be made before that is let through.
+type place struct{ admitted atomic.Pointer[Admitted] }
+
+func (p *place) within(ctx context.Context) context.Context {
+	return context.WithValue(ctx, placeKey{}, p)
+}
 
 // FromContext is the call that a handler answers, from the handler's context; nil where there is
-// no gate before it.
+// no gate before it, and before the call is let through.
 func FromContext(ctx context.Context) *Admitted {
-	a, _ := ctx.Value(admittedKey{}).(*Admitted)
-	return a
+	p, _ := ctx.Value(placeKey{}).(*place)
+	if p == nil {
+		return nil
+	}
+	return p.admitted.Load()
 }
 
 func (a *Admitted) within(ctx context.Context) context.Context {
-	return context.WithValue(ctx, admittedKey{}, a)
+	p := new(place)
+	p.admitted.Store(a)
+	return p.within(ctx)
 }

@@ -42,6 +42,11 @@ type Config struct {
 	// BodyMax is how much of an HTTP request's body is held, to know it again when it comes
 	// again, 1 byte to 64 MiB. Default 1 MiB; larger ones are known by their ids only.
 	BodyMax int64
+	// BodiesMax is how many bytes of bodies are held at once, by all HTTP requests together until
+	// they are answered, BodyMax to 64 GiB. Default 64 MiB; a body for which there is no room is
+	// passed on as it comes, and known by its ids only. One of unknown length needs room for
+	// BodyMax until it was read.
+	BodiesMax int64
 
 	// Attempts, Hashes and Charges configure the parts. Their zero values are ready.
 	Attempts attempt.Config
@@ -82,6 +87,9 @@ type Price struct {
 const (
 	bodyDefault = 1 << 20
 	bodyMax     = 64 << 20
+
+	bodiesDefault = 64 << 20
+	bodiesMax     = 64 << 30
 	// hurryMax is how long is asked although the caller has less time: with a deadline that
 	// is shorter than any answer he would have every call decided without the authority.
 	hurryMax = 100 * time.Millisecond
@@ -98,6 +106,8 @@ type Gate struct {
 	// unlike numbers what is like nothing before.
 	unlike                     atomic.Uint64
 	passed, refused, unlimited atomic.Uint64
+	// bodies is how many bytes of them are held.
+	bodies atomic.Int64
 }
 
 // Stats are what a gate has done since it was made.
@@ -114,6 +124,9 @@ func New(c Config) (*Gate, error) {
 	if c.BodyMax == 0 {
 		c.BodyMax = bodyDefault
 	}
+	if c.BodiesMax == 0 {
+		c.BodiesMax = bodiesDefault
+	}
 	var problems []error
 	if c.Authority == nil {
 		problems = append(problems, errors.New("authority: missing"))
@@ -123,6 +136,10 @@ func New(c Config) (*Gate, error) {
 	}
 	if c.BodyMax < 1 || c.BodyMax > bodyMax {
 		problems = append(problems, fmt.Errorf("body max: %d, 1 to %d", c.BodyMax, int64(bodyMax)))
+	}
+	if c.BodiesMax < c.BodyMax || c.BodiesMax > bodiesMax {
+		problems = append(problems,
+			fmt.Errorf("bodies max: %d, %d (body max) to %d", c.BodiesMax, c.BodyMax, int64(bodiesMax)))
 	}
 	if c.Draw == nil {
 		c.Draw = rand.Int64N
@@ -178,6 +195,13 @@ func (g *Gate) admit(ctx context.Context, c *Call, h http.Header, work canon.Sum
 		Client: c.Who.Client, Deployment: c.Method, Work: work,
 		IDs: attempt.ReadIDs(g.hasher, h), Declared: g.markers.Read(h),
 	})
+	// What panics on the way has failed.
+	outcome, passed := attempt.Failed, false
+	defer func() {
+		if !passed {
+			a.call.End(g.now(), outcome)
+		}
+	}()
 	a.Attempt = a.call.Attempt
 	c.Attempt = a.call.Attempt
 	var price Price
@@ -187,16 +211,16 @@ func (g *Gate) admit(ctx context.Context, c *Call, h http.Header, work canon.Sum
 	no := g.charge(ctx, a, price)
 	if no == nil {
 		g.passed.Add(1)
+		passed = true
 		return a, nil
 	}
-	outcome := attempt.OutcomeOf(no.Reason.Status())
+	outcome = attempt.OutcomeOf(no.Reason.Status())
 	switch {
 	case no.Reason == refuse.RetryBudget || no.Reason == refuse.Attempts:
 		outcome, no.Client = attempt.Refused, c.Who.Client
 	case ctx.Err() != nil:
 		outcome = attempt.Canceled
 	}
-	a.call.End(g.now(), outcome)
 	return nil, no
 }
 

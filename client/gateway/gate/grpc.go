@@ -81,15 +81,12 @@ type decided struct {
 	admitted *Admitted
 	// no is why the call is refused.
 	no error
+	// place is for whoever takes the context before that is decided.
+	place place
 }
 
-// Context is the stream's, with the call where it was let through.
-func (s *decided) Context() context.Context {
-	if s.admitted == nil {
-		return s.ServerStream.Context()
-	}
-	return s.admitted.within(s.ServerStream.Context())
-}
+// Context is the stream's, with the call once it is let through.
+func (s *decided) Context() context.Context { return s.place.within(s.ServerStream.Context()) }
 
 // RecvMsg receives, and decides once there is the first message.
 func (s *decided) RecvMsg(message any) error {
@@ -117,6 +114,7 @@ func (s *decided) decide(message any) error {
 		header:  func(md metadata.MD) { _ = s.SetHeader(md) },
 		trailer: s.SetTrailer,
 	})
+	s.place.admitted.Store(s.admitted)
 	return s.no
 }
 

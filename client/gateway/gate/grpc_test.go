@@ -331,6 +331,9 @@ func TestStreamsOfRequests(t *testing.T) {
 		if err := unary(t.Context(), conn, "wide"); err != nil || w.last() != nil || w.gate.Stats().Passed != 1 {
 			t.Errorf("%v, found %+v", err, w.last())
 		}
+		// A handler need not ask whether there is a call.
+		w.last().Used(map[string]int64{"tokens": 1})
+		w.last().Throttled(time.Second)
 	})
 }
 

@@ -1,8 +1,10 @@
 package gate
 
 import (
+	"bufio"
 	"bytes"
 	"io"
+	"net"
 	"net/http"
 
 	"github.com/quorlease/quorlease/client/gateway/attempt"
@@ -26,7 +28,8 @@ func (g *Gate) HTTP(next http.Handler) http.Handler {
 		for _, warning := range id.Warnings {
 			w.Header().Add(warningHeader, warning)
 		}
-		sent, work := g.hold(r)
+		sent, work, drop := g.hold(r)
+		defer drop()
 		a, no := g.admit(r.Context(), &Call{Who: id, Method: r.Method, Request: sent}, r.Header, work)
 		if no != nil {
 			g.refuse(w, no)
@@ -50,16 +53,29 @@ func (g *Gate) refuse(w http.ResponseWriter, no *refuse.Refusal) {
 }
 
 // hold reads a body as far as it is held, and returns the request with the body as it was, and
-// a hash of what it asks for.
-func (g *Gate) hold(r *http.Request) (*http.Request, canon.Sum) {
+// a hash of what it asks for. drop is to be called when the request is answered.
+func (g *Gate) hold(r *http.Request) (sent *http.Request, work canon.Sum, drop func()) {
+	size := int64(0)
+	drop = func() { g.bodies.Add(-size) }
 	if r.Body == nil || r.Body == http.NoBody {
-		return r, g.hasher.Join(canon.Sum{}, r.Method, r.URL.RequestURI())
+		return r, g.hasher.Join(canon.Sum{}, r.Method, r.URL.RequestURI()), drop
 	}
-	sent := r.WithContext(r.Context())
+	sent = r.WithContext(r.Context())
 	if r.ContentLength > g.config.BodyMax {
-		return sent, g.other()
+		return sent, g.other(), drop
 	}
+	room := r.ContentLength
+	if room <= 0 {
+		room = g.config.BodyMax
+	}
+	if g.bodies.Add(room) > g.config.BodiesMax {
+		g.bodies.Add(-room)
+		return sent, g.other(), drop
+	}
+	size = room
 	held, err := io.ReadAll(io.LimitReader(r.Body, g.config.BodyMax+1))
+	size = int64(len(held))
+	g.bodies.Add(size - room)
 	var rest io.Reader = r.Body
 	if err != nil {
 		rest = failing{err}
@@ -68,10 +84,10 @@ func (g *Gate) hold(r *http.Request) (*http.Request, canon.Sum) {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(held), rest), r.Body}
-	if err != nil || int64(len(held)) > g.config.BodyMax {
-		return sent, g.other()
+	if err != nil || size > g.config.BodyMax {
+		return sent, g.other(), drop
 	}
-	return sent, g.hasher.Join(g.hasher.Body(held).Work, r.Method, r.URL.RequestURI())
+	return sent, g.hasher.Join(g.hasher.Body(held).Work, r.Method, r.URL.RequestURI()), drop
 }
 
 // failing is the end of a body that could not be read.
@@ -95,6 +111,12 @@ func (w *watched) WriteHeader(status int) {
 
 // Flush is for whoever looks for an http.Flusher.
 func (w *watched) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Hijack is for whoever looks for an http.Hijacker. The error is http.ErrNotSupported where there
+// is none below.
+func (w *watched) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
 
 // Unwrap is for http.ResponseController.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }

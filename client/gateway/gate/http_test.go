@@ -1,9 +1,11 @@
 package gate_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -148,6 +150,93 @@ func TestHTTPBodies(t *testing.T) {
 	})
 }
 
+// TestAPriceThatPanics: the attempt has failed, and is not in flight for ever.
+func TestAPriceThatPanics(t *testing.T) {
+	lost := true
+	bubble(t, func(c *gate.Config) {
+		c.Price = func(ctx context.Context, c *gate.Call) gate.Price {
+			if lost {
+				panic("lost")
+			}
+			return price(ctx, c)
+		}
+	}, func(t *testing.T, w *world) {
+		func() {
+			defer func() {
+				if recover() != "lost" {
+					t.Error("the panic does not go on")
+				}
+			}()
+			w.post(t.Context(), strings.NewReader("x"), "Authorization", asNotes)
+		}()
+		lost = false
+		w.post(t.Context(), strings.NewReader("x"), "Authorization", asNotes)
+		if got := w.last().Attempt; got != 1 {
+			t.Errorf("attempt %d after a panic, want 1", got)
+		}
+	})
+}
+
+// TestBodiesAreBounded: while there is no room work is not known again, and is served.
+func TestBodiesAreBounded(t *testing.T) {
+	bubble(t, func(c *gate.Config) { c.BodyMax, c.BodiesMax = 8, 12 }, func(t *testing.T, w *world) {
+		down := func(context.Context) error { return errors.New("down") }
+		twice := func(ctx context.Context, body string) (attempts [2]uint32) {
+			w.serve = down
+			for i := range attempts {
+				answer := w.post(ctx, strings.NewReader(body), "Authorization", asNotes)
+				if answer.Code != http.StatusBadGateway || answer.Body.String() != "down" {
+					t.Errorf("%d %s", answer.Code, answer.Body)
+				}
+				attempts[i] = w.last().Attempt
+			}
+			return attempts
+		}
+		var full, beside [2]uint32
+		w.serve = func(ctx context.Context) error {
+			full, beside = twice(ctx, "7 bytes"), twice(ctx, "four")
+			return nil
+		}
+		w.post(t.Context(), iotest.OneByteReader(strings.NewReader("8 of 12.")), "Authorization", asNotes)
+		if full != [2]uint32{0, 0} || beside != [2]uint32{0, 1} {
+			t.Errorf("with 4 bytes left, 7 are attempts %v and 4 are %v, want 0 0 and 0 1", full, beside)
+		}
+		if got := twice(t.Context(), "7 bytes"); got != [2]uint32{0, 1} {
+			t.Errorf("attempts %v when all is answered, want 0 1", got)
+		}
+	})
+}
+
+// taken is an answer whose connection can be taken over.
+type taken struct {
+	*httptest.ResponseRecorder
+	conn net.Conn
+}
+
+func (t taken) Hijack() (net.Conn, *bufio.ReadWriter, error) { return t.conn, nil, nil }
+
+// TestHijack: what could be taken over still can, and what could not says so.
+func TestHijack(t *testing.T) {
+	bubble(t, nil, func(t *testing.T, w *world) {
+		near, far := net.Pipe()
+		defer near.Close()
+		defer far.Close()
+		var conn net.Conn
+		var err error
+		handler := w.gate.HTTP(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+			conn, _, err = rw.(http.Hijacker).Hijack() //nolint:forcetypeassert // what it was before, it still is
+		}))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+		r.Header.Set("Authorization", asNotes)
+		if handler.ServeHTTP(taken{httptest.NewRecorder(), near}, r); err != nil || conn != near {
+			t.Errorf("%v, got %v", err, conn)
+		}
+		if handler.ServeHTTP(httptest.NewRecorder(), r); !errors.Is(err, http.ErrNotSupported) {
+			t.Errorf("%v, want that there is nothing to take over", err)
+		}
+	})
+}
+
 // known is a service's own way to know who calls.
 type known string
 
@@ -205,8 +294,9 @@ func TestWhatCantBeAsked(t *testing.T) {
 
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
-	_, err := gate.New(gate.Config{BodyMax: -1})
-	const want = "gate configuration: authority: missing\nwho: missing\nbody max: -1, 1 to 67108864"
+	_, err := gate.New(gate.Config{BodyMax: -1, BodiesMax: -2})
+	const want = "gate configuration: authority: missing\nwho: missing\nbody max: -1, 1 to 67108864\n" +
+		"bodies max: -2, -1 (body max) to 68719476736"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -162,7 +162,9 @@ func bubble(t *testing.T, change func(*gate.Config), f func(t *testing.T, w *wor
 func (w *world) listen(options ...grpc.DialOption) (conn *grpc.ClientConn, stop func()) {
 	w.t.Helper()
 	listener := bufconn.Listen(1 << 16)
-	server := grpc.NewServer(grpc.UnaryInterceptor(w.gate.UnaryServer), grpc.StreamInterceptor(w.gate.StreamServer))
+	server := grpc.NewServer(
+		grpc.UnaryInterceptor(w.gate.UnaryServer), grpc.ChainStreamInterceptor(w.gate.StreamServer, captured),
+	)
 	healthv1.RegisterHealthServer(server, w)
 	reflection.Register(server)
 	var serving sync.WaitGroup
@@ -180,6 +182,19 @@ func (w *world) listen(options ...grpc.DialOption) (conn *grpc.ClientConn, stop 
 		serving.Wait()
 	}
 }
+
+// captured keeps the context that the stream has before anything is received, as interceptors do that
+// add to it.
+func captured(server any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return next(server, &early{s, s.Context()})
+}
+
+type early struct {
+	grpc.ServerStream
+	ctx context.Context //nolint:containedctx // what such interceptors do
+}
+
+func (e *early) Context() context.Context { return e.ctx }
 
 // as says who calls, and more.
 func as(ctx context.Context, key string, more ...string) context.Context {
