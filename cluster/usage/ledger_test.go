@@ -162,6 +162,10 @@ func TestLedger(t *testing.T) {
 			check("what is to come", ahead, "red team 9-0+0 false", "2000-01-31T01 2000-01-31T01:00:00Z")
 			pass(40 * 24 * time.Hour)
 			check("what is forgotten", month, "2000-01-09T02 2000-01-31T00:00:00Z")
+			month.Hours, month.End = 24, hourOf(first)+24
+			if gone := a.Ask(t.Context(), month, []Node{{"n9", "9"}}, nil); gone.From.Before(gone.To) || gone.Missing != nil {
+				t.Errorf("a period that is gone: %+v", gone)
+			}
 			if err := errors.Join(a.Close(), b.Close()); err != nil {
 				t.Error(err)
 			}

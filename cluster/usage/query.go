@@ -24,8 +24,11 @@ const (
 // beside them.
 const TopMost = 1000
 
-// askWithin is how long another node may take to say what it has counted.
-const askWithin = time.Second
+// How long a node may take to say what it has counted: it reads a file for each hour.
+const (
+	askWithin     = time.Second
+	askWithinHour = 20 * time.Millisecond
+)
 
 // Query is what somebody wants to know.
 type Query struct {
@@ -57,7 +60,9 @@ type Answer struct {
 // Node is one that can be asked.
 type Node struct{ Name, Address string }
 
-// Ask answers for this node and for the others, as far as they answer within a second.
+// Ask answers for this node and for the others, as far as they answer within a second and
+// 20 ms more for each hour, and within three quarters of what ctx has. Of a period that is
+// over since longer than books are kept From is no earlier than To, and nobody is asked.
 // client is called for their addresses, from several goroutines.
 func (b *Book) Ask(
 	ctx context.Context, q Query, others []Node, client func(address string) (peerv1.PeerClient, error),
@@ -68,7 +73,10 @@ func (b *Book) Ask(
 	if p.to <= hourOf(now) {
 		answer.To = time.Unix(p.to*3600, 0)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	if p.from >= p.to {
+		return answer
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.within(ctx))
 	defer cancel()
 	responses := make([]*peerv1.UsageResponse, len(others))
 	var asking sync.WaitGroup
@@ -132,6 +140,16 @@ func (b *Book) Own(ctx context.Context, r *peerv1.UsageRequest) (*peerv1.UsageRe
 type part struct {
 	by, limit string
 	from, to  int64
+}
+
+// within is how long others may take. A quarter of what the asker has is left, so that it
+// hears who did not answer.
+func (p part) within(ctx context.Context) time.Duration {
+	within := askWithin + time.Duration(p.to-p.from)*askWithinHour
+	if deadline, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(deadline)/4*3)
+	}
+	return within
 }
 
 // part is what a query asks for in this hour.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -112,6 +113,18 @@ func TestLedger(t *testing.T) {
 		}
 		if seen := node.asked(); len(seen) != 1 || !proto.Equal(seen[0], asked) {
 			t.Errorf("asked %v, want %v", seen, asked)
+		}
+		node.mu.Lock()
+		node.fail = func(ctx context.Context, _ proto.Message) error {
+			if deadline, _ := ctx.Deadline(); time.Until(deadline) < 744*20*time.Millisecond {
+				t.Errorf("there are %v to read a month", time.Until(deadline))
+			}
+			return refusal(t, codes.InvalidArgument, "BAD_FIELD", `to: "2026-03-04": usage is kept from 2026-04-01T00:00:00Z on`)
+		}
+		node.mu.Unlock()
+		want = `to: "2026-03-04": usage is kept from 2026-04-01T00:00:00Z on`
+		if got := run("usage --by key --from 2026-03-01 --to 2026-03-04"); got.code == 0 || !strings.Contains(got.stderr, want) {
+			t.Errorf("exit code %d, stderr %q, want %q", got.code, got.stderr, want)
 		}
 		for args, want := range map[string]string{
 			"--to 2026-03-01":                   "--to 2026-03-01: only with --from",

@@ -42,6 +42,10 @@ func (s *Service) Query(
 		return nil, err
 	}
 	found := s.node.Usage(ctx, q)
+	if q.End != 0 && !found.From.Before(found.To) {
+		return nil, convert.Wrong("to", fmt.Sprintf("%s: usage is kept from %s on", limitsfile.Quote(r.GetTo()),
+			found.From.UTC().Format(time.RFC3339)))
+	}
 	answer := &quorleasev1.UsageBookQueryResponse{
 		From: timestamppb.New(found.From), To: timestamppb.New(found.To), Nodes: found.Nodes, Missing: found.Missing,
 	}
@@ -84,10 +88,12 @@ func period(now time.Time, r *quorleasev1.UsageBookQueryRequest, q *usage.Query)
 		if problem != "" {
 			return convert.Wrong("to", problem)
 		}
-		if q.End = usage.HourOf(to); !to.After(from) {
+		if !to.After(from) {
 			return convert.Wrong("to", limitsfile.Quote(r.GetTo())+": is not after from")
 		}
-		end = min(end, q.End)
+		end = min(end, usage.HourOf(to))
+		// 0 is now.
+		q.End = max(1, usage.HourOf(to))
 	}
 	hours := end - usage.HourOf(from)
 	switch {
