@@ -190,7 +190,8 @@ func TestReloadParts(t *testing.T) {
 		})
 	})
 	t.Run("a_class_is_shed_as_it_was_when_the_call_began", func(t *testing.T) {
-		bubble(t, nil, func(t *testing.T, w *world) {
+		long := []gateway.Class{{MaxWait: time.Hour}}
+		bubble(t, func(c *gateway.Config) { c.Classes = long }, func(t *testing.T, w *world) {
 			w.answer = busy("1")
 			w.ask(t.Context(), prompt("hi"))
 			body, sent := io.Pipe()

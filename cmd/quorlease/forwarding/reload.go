@@ -40,6 +40,9 @@ func (r *running) renew(ctx context.Context, o *Options) ([]string, error) {
 	if err := next.Complete(ctx); err != nil {
 		return nil, err
 	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read the file again: %w", err)
+	}
 	if keys := fixed(o.file, next.file); len(keys) > 0 {
 		return nil, fmt.Errorf("%s: can't change while it runs: start it anew", strings.Join(keys, ", "))
 	}

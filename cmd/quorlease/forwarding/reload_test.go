@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -104,4 +105,44 @@ clients: [{name: notes, key_file: notes.key}]
 	if strings.Contains(out.text.String(), "SECRET") {
 		t.Errorf("a secret is logged:\n%s", out.text.String())
 	}
+}
+
+// TestHangupThatBlocks is not parallel, either: a file that is never read to its end keeps nothing from stopping.
+func TestHangupThatBlocks(t *testing.T) {
+	dir := written(t, map[string]string{"key": "SECRET-1\n", "gateway.yaml": `listen: 127.0.0.1:0
+deployments: [{name: a, upstream: "https://127.0.0.1:1", key_file: key}]
+`})
+	o := options(t, "--config", filepath.Join(dir, "gateway.yaml"))
+	out := newLog()
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- o.Run(ctx, hclog.New(&hclog.LoggerOptions{Output: out})) }()
+	out.match(t, `serving: listen=(\S+) `)
+	key := filepath.Join(dir, "key")
+	if err := os.Remove(key); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	// It opens once somebody reads, who then waits for what is never written.
+	pipe, err := os.OpenFile(key, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Error("it does not stop")
+	}
+	pipe.Close()
+	out.match(t, `(the file is not taken)`)
 }

@@ -37,7 +37,7 @@ const (
 	// about the gateway itself.
 	connectionsMax = 32_768
 	adminMax       = 100
-	// adminDrain is how long questions about health may take to end.
+	// adminDrain is how long questions about health may take to end, and a reload that is under way.
 	adminDrain = 2 * time.Second
 )
 
@@ -90,18 +90,32 @@ func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
 	if err != nil {
 		return err
 	}
+	// Files are read beside, one reload after the other: one that blocks, such as a pipe, does not keep it from stopping.
+	signals, reloaded := hangups, make(chan struct{}, 1)
 	for err == nil && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
 		case err = <-r.failed:
-		case <-hangups:
-			r.reload(ctx, o)
+		case <-signals:
+			signals = nil
+			go func() {
+				r.reload(ctx, o)
+				reloaded <- struct{}{}
+			}()
+		case <-reloaded:
+			signals = hangups
 		}
 	}
 	if err == nil {
 		logger.Info("told to stop", "drain", o.drain)
 	}
 	r.stop(o.drain) //nolint:contextcheck // ctx has ended: stopping has its own time
+	if signals == nil {
+		select {
+		case <-reloaded:
+		case <-time.After(adminDrain):
+		}
+	}
 	return err
 }
 
