@@ -1,10 +1,8 @@
 package gate
 
 import (
-	"bufio"
 	"bytes"
 	"io"
-	"net"
 	"net/http"
 
 	"github.com/quorlease/quorlease/client/gateway/attempt"
@@ -35,7 +33,7 @@ func (g *Gate) HTTP(next http.Handler) http.Handler {
 			g.refuse(w, no)
 			return
 		}
-		answer := &watched{ResponseWriter: w}
+		answer := &watched{ResponseWriter: w, Hijacker: http.NewResponseController(w)}
 		// A handler that panics has failed.
 		outcome := attempt.Failed
 		defer func() { a.end(outcome) }()
@@ -98,6 +96,9 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 // watched knows the status of an answer. 0: the handler has said nothing, which is 200.
 type watched struct {
 	http.ResponseWriter
+	// Hijacker is for whoever looks for one. Its error is http.ErrNotSupported where there is none
+	// below.
+	http.Hijacker
 	status int
 }
 
@@ -111,12 +112,6 @@ func (w *watched) WriteHeader(status int) {
 
 // Flush is for whoever looks for an http.Flusher.
 func (w *watched) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
-
-// Hijack is for whoever looks for an http.Hijacker. The error is http.ErrNotSupported where there
-// is none below.
-func (w *watched) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	return http.NewResponseController(w.ResponseWriter).Hijack()
-}
 
 // Unwrap is for http.ResponseController.
 func (w *watched) Unwrap() http.ResponseWriter { return w.ResponseWriter }
