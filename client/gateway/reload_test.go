@@ -153,7 +153,6 @@ func TestReloadParts(t *testing.T) {
 				}
 			}
 			capped("at first", 1)
-			// An account that is the same stays without money.
 			next := elsewhere(t, "gpt")
 			for _, step := range []struct {
 				name string
@@ -198,7 +197,6 @@ func TestReloadParts(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost"+chat, body)
 			r.RemoteAddr = "127.0.0.1:1234"
 			r.Header.Set("X-Client-Id", "a")
-			r.Header.Set("Content-Type", "application/json")
 			var asking sync.WaitGroup
 			began := time.Now()
 			asking.Go(func() {
