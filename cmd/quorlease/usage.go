@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -47,7 +48,8 @@ func newUsage(a *app) *cobra.Command {
 					return err
 				}
 			}
-			a.wait = usageWait(request.Hours)
+			// Nodes have so long to read their books.
+			a.wait = time.Duration(cmp.Or(request.Hours, argument.HoursMost)) * 20 * time.Millisecond
 			answer, err := answerOf(c.Context(), a, ask.Read,
 				ask.CallOf(quorleasev1.NewUsageBookClient, quorleasev1.UsageBookClient.Query, request))
 			if err != nil {
@@ -69,16 +71,6 @@ func newUsage(a *app) *cobra.Command {
 	_ = cmd.RegisterFlagCompletionFunc("by",
 		cobra.FixedCompletions(usageBy, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
-}
-
-// usageWait is how long nodes may read their books for so many hours; for a period, 0, as
-// for the longest.
-func usageWait(hours uint32) time.Duration {
-	const anHour = 20 * time.Millisecond
-	if hours == 0 {
-		hours = argument.HoursMost
-	}
-	return time.Duration(hours) * anHour
 }
 
 // usageBy are what rows may be named by.

@@ -123,7 +123,8 @@ func TestLedger(t *testing.T) {
 		}
 		node.mu.Unlock()
 		want = `to: "2026-03-04": usage is kept from 2026-04-01T00:00:00Z on`
-		if got := run("usage --by key --from 2026-03-01 --to 2026-03-04"); got.code == 0 || !strings.Contains(got.stderr, want) {
+		got = run("usage --by key --from 2026-03-01 --to 2026-03-04")
+		if got.code == 0 || !strings.Contains(got.stderr, want) {
 			t.Errorf("exit code %d, stderr %q, want %q", got.code, got.stderr, want)
 		}
 		for args, want := range map[string]string{
