@@ -156,7 +156,7 @@ var atNodes = []mechanism{
 	},
 	{
 		row: "S1-50", file: "cluster/usage/settled.go", tests: "cluster/usage", pattern: "TestLedger/S1-50",
-		text: "Count{Returned: s.GetRefunded(), Extra: s.GetExcess()},", without: "Count{},",
+		text: "Count{Returned: max(0, -over), Extra: max(0, over)},", without: "Count{},",
 	},
 	{
 		row: "S1-51", file: "cluster/audit/line.go", tests: "bench/storm", pattern: "TestTheAuditTellsTheStorm/S1-51",
