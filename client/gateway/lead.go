@@ -68,10 +68,10 @@ func (c *call) lead(ctx context.Context, out sink) error {
 		case err != nil || next == nil:
 			return err
 		case next.deferred:
-			if c.patience < next.after {
+			if c.patience <= next.after {
 				return &refusedError{refusal: next.refusal}
 			}
-		case now.tries == c.set.Tries || c.patience < next.after || !c.pays():
+		case now.tries == c.set.Tries || c.patience <= next.after || !c.pays():
 			g.counts.exhausted.Add(1)
 			return &refusedError{refusal: next.refusal}
 		default:

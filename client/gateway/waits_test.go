@@ -121,6 +121,17 @@ func TestWaits(t *testing.T) {
 
 // TestPatience: what a class waits is spent by waiting.
 func TestPatience(t *testing.T) {
+	t.Run("who_waits_for_nothing_is_sent_once", func(t *testing.T) {
+		bubble(t, func(c *gateway.Config) {
+			c.Classes, c.Draw = []gateway.Class{{MaxWait: -1}}, func(int64) int64 { return 0 }
+		}, func(t *testing.T, w *world) {
+			// It asks for no wait at all, and chance adds none.
+			w.answer = busy("0")
+			if got := w.ask(t.Context(), prompt("hi")); got.Code != http.StatusTooManyRequests || w.hits.Load() != 1 {
+				t.Errorf("%d after %d tries", got.Code, w.hits.Load())
+			}
+		})
+	})
 	t.Run("S3-18_a_slow_provider_is_no_waiting", func(t *testing.T) {
 		hasty := func(c *gateway.Config) { c.Classes = []gateway.Class{{MaxWait: 8 * time.Second}} }
 		bubble(t, hasty, func(t *testing.T, w *world) {

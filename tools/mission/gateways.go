@@ -112,7 +112,7 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
-		text: "c.patience < next.after ||", without: "",
+		text: "c.patience <= next.after ||", without: "",
 	},
 	{
 		row: "S3-23", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
