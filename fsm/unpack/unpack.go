@@ -210,14 +210,18 @@ func (d *Decoder) text(data []byte) (text string, ok bool) {
 	if d.texts == nil {
 		d.texts, d.seed = make([]string, textsKept), maphash.MakeSeed()
 	}
-	kept := &d.texts[maphash.Bytes(d.seed, data)%textsKept]
-	if *kept != string(data) {
-		if !utf8.Valid(data) {
-			return "", false
+	// Two texts that fall on one pair of places are both remembered.
+	pair := d.texts[maphash.Bytes(d.seed, data)%(textsKept/2)*2:][:2]
+	for _, text := range pair {
+		if text == string(data) {
+			return text, true
 		}
-		*kept = string(data)
 	}
-	return *kept, true
+	if !utf8.Valid(data) {
+		return "", false
+	}
+	pair[0], pair[1] = string(data), pair[0]
+	return pair[0], true
 }
 
 // field is one field of a message: its bytes, or its number.

@@ -3,6 +3,7 @@ package unpack_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,16 +139,25 @@ func TestAFewPiecesOfMemory(t *testing.T) {
 			Client: "client", Charges: []*logv1.Charge{fsmtest.Charge("limit", fmt.Sprintf("key-%d", n), "requests", 1)},
 		}))
 	}
-	var d unpack.Decoder
 	data := encode(t, e)
-	check(t, &d, data)
-	got := testing.AllocsPerRun(100, func() {
-		if _, _, err := d.Entry(data); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if got > 16 {
+	// Each decoder scatters texts in its own way: some of 64 share a place.
+	const decoders = 100
+	var all [decoders]float64
+	for i := range all {
+		var d unpack.Decoder
+		check(t, &d, data)
+		all[i] = testing.AllocsPerRun(10, func() {
+			if _, _, err := d.Entry(data); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+	slices.Sort(all[:])
+	if got := all[decoders/2]; got > 16 {
 		t.Errorf("%v allocations for 64 acquires", got)
+	}
+	if few, most := all[0], all[decoders*9/10]; most > few {
+		t.Errorf("%v allocations for 64 acquires in one decoder of ten, %v in another: texts push each other out", most, few)
 	}
 }
 
