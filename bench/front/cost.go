@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quorlease/quorlease/bench/link"
 	"github.com/quorlease/quorlease/bench/load"
 	"github.com/quorlease/quorlease/bench/stat"
 )
@@ -38,8 +37,9 @@ var sides = []string{proxied, fronted, slotted, committed, busyProxied, busyFron
 
 // Round is what each side came to, by its slug: calls that come paced through a bare
 // proxy (proxy), through the gateway paid from what it holds (gateway) and with a slot of
-// the nodes each (slots), what asks a node for a log entry (commit), and calls that come
-// as fast as they can through the former two.
+// the nodes each (slots), through the bare proxy by callers that take such a slot
+// themselves before (commit), and calls that come as fast as they can through the former
+// two.
 type Round map[string]Timed
 
 // cost measures all sides, round by round.
@@ -111,25 +111,6 @@ func (p *place) through(ctx context.Context, d *door, rate float64) (Timed, erro
 	return t, err
 }
 
-// committed measures what asks a node for a log entry, a call each.
-func (p *place) committed(ctx context.Context, rate float64) (Timed, error) {
-	l := link.New(link.Config{
-		Endpoints: p.endpoints(), Timeout: p.config.Timeout, Client: "bench", Limit: commit, Dimension: "requests",
-		Keys: []string{""},
-	})
-	defer func() { _ = l.Close() }()
-	return p.config.measure(ctx, linked{l}, p.config.Callers, rate)
-}
-
-// linked is the nodes as callers see them.
-type linked struct{ *link.Link }
-
-// Asker is that of one more caller.
-func (s linked) Asker(int) (load.Asker, error) { return s.Link.Asker(), nil }
-
-// CPU is not looked at.
-func (s linked) CPU() (time.Duration, error) { return 0, load.ErrUnknown }
-
 // failedMost is how many of its questions a side may leave unanswered for its figures to
 // say something, as a part.
 const failedMost = 0.001
@@ -142,12 +123,7 @@ func (c *Config) load(callers int, rate float64) load.Config {
 	return load.Config{
 		Callers: callers, Keys: 1, Distribution: stat.Uniform, Rate: rate, Arrivals: stat.Poisson,
 		Timeout: c.Timeout, Seed: c.Seed, Warmup: c.Warmup, Length: c.Length, OnTime: load.KeepTime,
-		Reason: func(err error) string {
-			if status := reason(err); status != "UNREACHABLE" {
-				return status
-			}
-			return link.Reason(err)
-		},
+		Reason: reason,
 	}
 }
 

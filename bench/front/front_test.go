@@ -144,11 +144,11 @@ func sample() *Result {
 		Rounds: []Round{
 			{
 				proxied: timed(500, 0.3, 1.2, 150), fronted: timed(500, 0.4, 1.6, 200), slotted: timed(500, 1.4, 4, 260),
-				committed: commits(0.95, 2.2), busyProxied: timed(9000, 7, 14, 90), busyFronted: timed(8000, 8, 15, 110),
+				committed: commits(1.27, 3.5), busyProxied: timed(9000, 7, 14, 90), busyFronted: timed(8000, 8, 15, 110),
 			},
 			{
 				proxied: timed(499, 0.32, 1.3, 150), fronted: timed(501, 0.41, 1.5, 200), slotted: timed(500, 1.5, 4.1, 260),
-				committed: commits(1.05, 2.4), busyProxied: timed(9100, 7, 14, 90), busyFronted: timed(8100, 8, 15, 112),
+				committed: commits(1.37, 3.6), busyProxied: timed(9100, 7, 14, 90), busyFronted: timed(8100, 8, 15, 112),
 			},
 		},
 		Storm: &Storm{

@@ -45,17 +45,11 @@ func (f figure) of(side string) func(*Round) float64 {
 }
 
 func (r *Result) judgeCost() (bounds []bound.Bound) {
-	adds := func(b bound.Bound, f figure, ours, beside string, less ...string) {
+	adds := func(b bound.Bound, f figure, ours, beside string) {
 		b.Unit = "ms"
 		b.Ours = &bound.Term{Unit: "ms", Got: spread(r.Rounds, f.of(ours))}
-		b.Beside = &bound.Term{Name: "proxy", Unit: "ms", Got: spread(r.Rounds, f.of(beside))}
-		got := spread(r.Rounds, func(one *Round) float64 {
-			more := f((*one)[ours]) - f((*one)[beside])
-			for _, side := range less {
-				more -= f((*one)[side])
-			}
-			return more
-		})
+		b.Beside = &bound.Term{Name: called[beside], Unit: "ms", Got: spread(r.Rounds, f.of(beside))}
+		got := spread(r.Rounds, func(one *Round) float64 { return f((*one)[ours]) - f((*one)[beside]) })
 		bounds = append(bounds, b.Judge(&got, "", !r.Hasty))
 	}
 	adds(bound.Bound{Bound: "gateway-p50", Most: new(addsMost50), Name: "gateway over a bare proxy, paced: more at p50"},
@@ -63,11 +57,11 @@ func (r *Result) judgeCost() (bounds []bound.Bound) {
 	adds(bound.Bound{Bound: "gateway-p99", Most: new(addsMost99), Name: "gateway over a bare proxy, paced: more at p99"},
 		p99, fronted, proxied)
 	adds(bound.Bound{
-		Bound: "gateway-slots-p50", Most: new(addsMost50), Name: "the same with slots, less a commit: more at p50",
-	}, p50, slotted, proxied, committed)
+		Bound: "gateway-slots-p50", Most: new(addsMost50), Name: "with slots, over callers that take them: more at p50",
+	}, p50, slotted, committed)
 	adds(bound.Bound{
-		Bound: "gateway-slots-p99", Most: new(addsMost99), Name: "the same with slots, less a commit: more at p99",
-	}, p99, slotted, proxied, committed)
+		Bound: "gateway-slots-p99", Most: new(addsMost99), Name: "with slots, over callers that take them: more at p99",
+	}, p99, slotted, committed)
 	adds(bound.Bound{Bound: "gateway-busy-p50", Name: "as fast as all can: more at p50"}, p50, busyFronted, busyProxied)
 	adds(bound.Bound{Bound: "gateway-busy-p99", Name: "as fast as all can: more at p99"}, p99, busyFronted, busyProxied)
 	ratio := func(b bound.Bound, unit string, f figure) {

@@ -30,8 +30,6 @@ const (
 	// plain is paid from what the gateway holds, slots takes a slot of the nodes for each
 	// call, and sized is short.
 	plain, slots, sized = "plain", "slots", "sized"
-	// commit is a limit of which every grant is a log entry's own.
-	commit = "commit"
 )
 
 // The limit that is short, in tokens of input: what the provider lets in a second, and
@@ -51,9 +49,8 @@ limits:
 - {name: %[2]s, match: {deployment: %[2]s}, per: [deployment], concurrency: 10_000}
 - {name: %[3]s, match: {deployment: %[3]s}, per: [deployment], target: %[4]s,
    rate: {input_tokens: %[5]d/s}, burst: {input_tokens: %[6]d}}
-- {name: %[7]s, exact: true, rate: {requests: 1_000_000/s}, burst: {requests: 1_000_000}}
 retry_budgets: [{name: everybody, match: {client: "*"}}]
-`, plain, slots, sized, sizedTarget, sizedRate, sizedRate/2, commit)
+`, plain, slots, sized, sizedTarget, sizedRate, sizedRate/2)
 
 // place is three nodes, a provider that answers at once, another one that is short, and
 // a gateway and a bare proxy in front of them.

@@ -10,7 +10,7 @@ import (
 // called are the sides as people call them.
 var called = map[string]string{
 	proxied: "bare proxy, paced", fronted: "gateway, paced", slotted: "gateway with slots, paced",
-	committed: "a commit, paced", busyProxied: "bare proxy", busyFronted: "gateway",
+	committed: "bare proxy, slots by callers", busyProxied: "bare proxy", busyFronted: "gateway",
 }
 
 // Section is the run as a part of a sheet.

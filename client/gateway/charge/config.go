@@ -51,7 +51,8 @@ type Config struct {
 	// 1 to 1,000. Default 4: a block costs two commits for each limit, and a call that asks
 	// two for all of them.
 	Busy int
-	// Workers settle and renew leases, 1 to 256. Default 8.
+	// Workers settle and renew leases, 1 to 256. Default 32: each waits for a commit, and
+	// slots that nobody needs any more are held until one is there.
 	Workers int
 	// Settlements is how many leases may wait to be settled or renewed, 1 to 2^20. Default
 	// 4,096. Beyond it a lease ends by itself, charged in full.
@@ -69,7 +70,7 @@ func (c *Config) defaults() {
 	bound.Default(&c.Limiters, 1024)
 	bound.Default(&c.Idle, 30*time.Second)
 	bound.Default(&c.Busy, 4)
-	bound.Default(&c.Workers, 8)
+	bound.Default(&c.Workers, 32)
 	bound.Default(&c.Settlements, 4096)
 	bound.Default(&c.CallMax, time.Hour)
 	bound.Default(&c.CloseWithin, 2*time.Second)
