@@ -103,6 +103,13 @@ var atGateways = []mechanism{
 		without: "v := Verdict{}\n\tif v.Action != Forward {\n\t\tb.refusedLocked(v)",
 	},
 	{
+		// The charge of the next try is taken before the pause.
+		row: "S2-25", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestWaits/S2-25",
+		text: "if !pause(ctx, next.after) {",
+		without: "if held, err := c.charge(ctx, &now); err == nil {\n\t\t\tdefer held.Release()\n\t\t}\n" +
+			"\t\tif !pause(ctx, next.after) {",
+	},
+	{
 		row: "S2-26", file: "client/gateway/told/prober.go", tests: "client/gateway/told", pattern: "TestOneProbe/S2-26_of",
 		text: "p.wantLocked(key)\n\treturn false\n}", without: "p.wantLocked(key)\n\treturn true\n}",
 	},
