@@ -49,7 +49,7 @@ func Alert(s failopen.Summary, c Client) alert.Alert {
 		a.Text = "Nobody answers: requests are decided by the rules that the authority gave before."
 	default:
 		a.Labels["rules"] = "static"
-		a.Text = "Nobody answers, and nobody has since this client started: requests are decided by its own static defaults."
+		a.Text = "Nobody answers, and no limit was learnt before: requests are decided by this client's own static defaults."
 	}
 	return a
 }

@@ -131,9 +131,9 @@ type UsageRow struct {
 	Other bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
 	// By limit: how far tasks were off whose usage was settled. Absent: none was.
 	Estimates *UsageEstimates `protobuf:"bytes,9,opt,name=estimates,proto3" json:"estimates,omitempty"`
-	// By key and by limit: tokens of grants that came back, when their leases were settled
-	// or released, and tokens that were used on top of grants. What was used is granted
-	// without the former and with the latter.
+	// By key and by limit: tokens of grants that were not used, as their leases were settled
+	// or released, whether a full bucket took them back or not, and tokens that were used on
+	// top of grants. What was used is granted without the former and with the latter.
 	Returned      int64 `protobuf:"varint,10,opt,name=returned,proto3" json:"returned,omitempty"`
 	Extra         int64 `protobuf:"varint,11,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -1461,7 +1461,7 @@ type UsageRow struct {
 	Other bool `protobuf:"varint,8,opt,name=other,proto3" json:"other,omitempty"`
 	// Of a limit: how far tasks were off that were settled.
 	Estimates []*UsageEstimate `protobuf:"bytes,9,rep,name=estimates,proto3" json:"estimates,omitempty"`
-	// Of a limit or a key: tokens of grants that came back, and that were used on top.
+	// Of a limit or a key: tokens of grants that were not used, and that were used on top.
 	Returned      int64 `protobuf:"varint,10,opt,name=returned,proto3" json:"returned,omitempty"`
 	Extra         int64 `protobuf:"varint,11,opt,name=extra,proto3" json:"extra,omitempty"`
 	unknownFields protoimpl.UnknownFields
