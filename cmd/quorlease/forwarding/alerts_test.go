@@ -62,7 +62,7 @@ func TestAlerts(t *testing.T) {
 		}))
 		defer provider.Close()
 		url, got := receiver(t)
-		o := options(t, "--listen", "127.0.0.1:0", "--admin", "localhost:0", "--upstream", provider.URL,
+		o := options(t, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--upstream", provider.URL,
 			"--provider", "openai", "--alert-webhook", url)
 		out := newLog()
 		ctx, stop := context.WithCancel(t.Context())

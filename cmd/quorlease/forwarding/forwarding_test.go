@@ -229,7 +229,7 @@ deployments: [{name: a, upstream: "https://127.0.0.1:1"}]
 // Who runs it says that a spend cap was seen to; no page of a browser does.
 func TestCleared(t *testing.T) {
 	t.Parallel()
-	o := options(t, "--listen", "127.0.0.1:0", "--admin", "localhost:0", "--upstream", "http://127.0.0.1:1")
+	o := options(t, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1")
 	out := newLog()
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -207,7 +208,8 @@ func (o *Options) checkAdmin(ctx context.Context) error {
 	if err := netaddr.Check("--admin", o.file.Admin); err != nil {
 		return err
 	}
-	if o.file.Admin == o.file.Listen {
+	// Two of port 0 are different ones.
+	if o.file.Admin == o.file.Listen && !strings.HasSuffix(o.file.Admin, ":0") {
 		return exit.Usagef("--admin %s is where programs ask (--listen)", o.file.Admin)
 	}
 	if o.insecure {
