@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/quorlease/quorlease/api/limitsfile"
@@ -61,7 +58,7 @@ type place struct {
 	short         *upstream.Server
 	clock         upstream.Clock
 	fast, limited *upstream.Listening
-	gateway       *bench.Process
+	gateway       *bench.Gateway
 	// programs and admin are where the gateway listens.
 	programs, admin string
 	proxy           *bench.Child
@@ -160,11 +157,6 @@ func (p *place) endpoints() (all []string) {
 
 // stand starts the gateway and waits until it is ready.
 func (p *place) stand(ctx context.Context) error {
-	ports, err := bench.FreePorts(2)
-	if err != nil {
-		return err
-	}
-	p.programs, p.admin = ports[0], ports[1]
 	// Equal bodies in flight would be one call.
 	text := fmt.Sprintf(`coalesce: false
 deployments:
@@ -172,18 +164,17 @@ deployments:
 - {name: %[3]s, provider: openai, upstream: %[2]q, models: [%[3]s]}
 - {name: %[4]s, provider: anthropic, upstream: %[5]q, models: [%[4]s]}
 `, plain, p.fast.URL, slots, sized, p.limited.URL)
-	file := filepath.Join(p.config.Dir, "gateway.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("write the gateway's file: %w", err)
-	}
-	if p.gateway, err = bench.StartProcess(bench.Program{
-		Path: p.config.Binary, Log: p.config.Log, Args: []string{
-			"gateway", "--config", file, "--listen", p.programs, "--admin", p.admin,
-			"--endpoints", strings.Join(p.endpoints(), ","),
-		},
-	}); err != nil {
+	gateway, err := bench.StartGateway(bench.GatewayConfig{
+		Binary: p.config.Binary, Name: "gateway", Dir: p.config.Dir, Text: text, Endpoints: p.endpoints(), Log: p.config.Log,
+	})
+	if err != nil {
 		return err
 	}
+	p.gateway = gateway
+	if err := gateway.Listening(ctx); err != nil {
+		return err
+	}
+	p.programs, p.admin = gateway.Address(), gateway.Admin()
 	if err := until(ctx, func() (bool, error) {
 		select {
 		case <-p.gateway.Ended():

@@ -22,14 +22,16 @@ type slotting struct {
 
 // committed measures calls through the bare proxy, with a slot each.
 func (p *place) committed(ctx context.Context, rate float64) (t Timed, err error) {
-	c, err := client.New(client.Config{Client: "bench", Endpoints: p.endpoints()})
+	c, err := client.New(client.Config{ //nolint:contextcheck // it is closed, not cancelled
+		Client: "bench", Endpoints: p.endpoints(),
+	})
 	if err != nil {
 		return t, err
 	}
 	s := &slotting{door: p.bare(), client: c}
 	s.cpu = nil
 	defer s.close()
-	defer func() { _ = c.Close() }()
+	defer func() { _ = c.Close() }() //nolint:contextcheck // closing has its own time
 	defer s.back.Wait()
 	return p.config.measure(ctx, s, p.config.Callers, rate)
 }

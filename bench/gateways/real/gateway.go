@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,12 +18,11 @@ import (
 
 // gateway is one process, and what it has said of itself.
 type gateway struct {
-	name    string
-	clock   *clock
-	log     *os.File
-	process *bench.Process
-	// serving is closed when it listens at address.
-	serving chan struct{}
+	*bench.Gateway
+	name  string
+	clock *clock
+	log   *os.File
+	// address is where programs ask it, once it is ready.
 	address string
 
 	mu sync.Mutex
@@ -36,9 +34,8 @@ type gateway struct {
 
 // What is looked for in its log.
 var (
-	listens = regexp.MustCompile(`\bserving: listen=(\S+)`)
-	alerts  = regexp.MustCompile(`\bALERT: kind=` + incident.Kind)
-	ends    = regexp.MustCompile(`\bRESOLVED: kind=` + incident.Kind)
+	alerts = regexp.MustCompile(`\bALERT: kind=` + incident.Kind)
+	ends   = regexp.MustCompile(`\bRESOLVED: kind=` + incident.Kind)
 )
 
 // Write takes in what it logs. It is called by one goroutine.
@@ -51,20 +48,13 @@ func (g *gateway) Write(p []byte) (int, error) {
 		if !whole {
 			return g.log.Write(p)
 		}
-		g.readLocked(line)
+		switch {
+		case alerts.Match(line):
+			g.raised = append(g.raised, g.clock.Now())
+		case ends.Match(line):
+			g.over = append(g.over, g.clock.Now())
+		}
 		g.rest = rest
-	}
-}
-
-func (g *gateway) readLocked(line []byte) {
-	switch where := listens.FindSubmatch(line); {
-	case where != nil && g.address == "":
-		g.address = string(where[1])
-		close(g.serving)
-	case alerts.Match(line):
-		g.raised = append(g.raised, g.clock.Now())
-	case ends.Match(line):
-		g.over = append(g.over, g.clock.Now())
 	}
 }
 
@@ -76,26 +66,18 @@ func (g *gateway) alerts() (raised, over []time.Duration) {
 }
 
 // startGateway starts one with a file of its own, and does not wait for it.
-func (s *Stage) startGateway(number int, text string) (*gateway, error) {
-	name := fmt.Sprint("gateway-", number+1)
-	g := &gateway{name: name, clock: s.clock, serving: make(chan struct{})}
-	file := filepath.Join(s.config.Dir, name+".yaml")
-	if err := os.WriteFile(file, []byte(text+"\nclient: "+name+"\n"), 0o600); err != nil {
-		return nil, fmt.Errorf("write the file of %s: %w", name, err)
+func (s *Stage) startGateway(number int, text string) (g *gateway, err error) {
+	g = &gateway{name: fmt.Sprint("gateway-", number+1), clock: s.clock}
+	if g.log, err = os.Create(filepath.Join(s.config.Dir, g.name+".log")); err != nil {
+		return nil, fmt.Errorf("open the log of %s: %w", g.name, err)
 	}
-	var err error
-	if g.log, err = os.Create(filepath.Join(s.config.Dir, name+".log")); err != nil {
-		return nil, fmt.Errorf("open the log of %s: %w", name, err)
-	}
-	command := []string{
-		s.config.Binary, "gateway", "--config", file, "--listen", "127.0.0.1:0", "--endpoints",
-		strings.Join(s.endpoints(), ","),
+	c := bench.GatewayConfig{
+		Binary: s.config.Binary, Name: g.name, Dir: s.config.Dir, Text: text, Endpoints: s.endpoints(), Log: g,
 	}
 	if s.network != nil {
-		command = append(s.network.Wrap(s.here()), command...)
+		c.Wrap = s.network.Wrap(s.here())
 	}
-	g.process, err = bench.StartProcess(bench.Program{Path: command[0], Args: command[1:], Log: g})
-	if err != nil {
+	if g.Gateway, err = bench.StartGateway(c); err != nil {
 		return nil, errors.Join(err, g.log.Close())
 	}
 	return g, nil
@@ -103,20 +85,16 @@ func (s *Stage) startGateway(number int, text string) (*gateway, error) {
 
 // ready waits until it listens.
 func (g *gateway) ready(ctx context.Context) error {
-	select {
-	case <-g.serving:
-		return nil
-	case <-g.process.Ended():
-		text, _ := os.ReadFile(g.log.Name())
-		return fmt.Errorf("%s ended: %s", g.name, text)
-	case <-ctx.Done():
-		return fmt.Errorf("wait for %s: %w", g.name, ctx.Err())
+	if err := g.Listening(ctx); err != nil {
+		return err
 	}
+	g.address = g.Address()
+	return nil
 }
 
 // close ends it.
 func (g *gateway) close() error {
-	g.process.Kill()
+	g.Kill()
 	return g.log.Close()
 }
 

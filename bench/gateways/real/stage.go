@@ -171,7 +171,7 @@ func (s *Stage) Send(ctx context.Context, number int, r gateways.Request) (answe
 
 // KillGateway ends a gateway with everything that it holds.
 func (s *Stage) KillGateway(number int) error {
-	s.gateways[number].process.Kill()
+	s.gateways[number].Kill()
 	return nil
 }
 
