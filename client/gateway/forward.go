@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/spent"
@@ -39,7 +40,7 @@ type sending struct {
 }
 
 // forward sends a request and passes on what comes.
-func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error) {
+func (c *call) forward(ctx context.Context, to out.Sink, s *sending) (*again, error) {
 	g := c.gateway
 	// A try that says nothing about limits; only the first call counts.
 	defer func() { s.permit.Done(g.now(), circuit.Other, 0) }()
@@ -58,18 +59,18 @@ func (c *call) forward(ctx context.Context, out sink, s *sending) (*again, error
 		s.refused()
 		return nil, &refusedError{refusal: c.unusable("the provider has answered what is passed on to nobody")}
 	case code/100 != 2:
-		return s.failed(answer, out)
+		return s.failed(answer, to)
 	case isEvents(answer.Header):
-		return s.events(ctx, answer, out)
+		return s.events(ctx, answer, to)
 	default:
-		return nil, s.whole(ctx, answer, out)
+		return nil, s.whole(ctx, answer, to)
 	}
 }
 
 // begin begins an answer. Nothing is tried again from here on.
-func (c *call) begin(out sink, h head) {
+func (c *call) begin(to out.Sink, h out.Head) {
 	c.body.leave()
-	out.Begin(h)
+	to.Begin(h)
 }
 
 // unusable is the refusal where there is trouble with the provider.
@@ -134,7 +135,7 @@ func (l *lively) stop() { l.timer.Stop() }
 
 // failed is an answer that is an error: one that may pass, one that is told in the
 // gateway's words, or the provider's own affair, which is passed on as it is.
-func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
+func (s *sending) failed(answer *http.Response, to out.Sink) (*again, error) {
 	late := time.AfterFunc(errorWithin, func() { _ = answer.Body.Close() })
 	text, err := io.ReadAll(io.LimitReader(answer.Body, provider.BodyMax))
 	late.Stop()
@@ -147,14 +148,14 @@ func (s *sending) failed(answer *http.Response, out sink) (*again, error) {
 	if no := c.unpassable(answer); no != nil {
 		return nil, no
 	}
-	c.begin(out, head{answer.StatusCode, passable(answer)})
-	if _, failed := out.Write(text); failed != nil {
+	c.begin(to, out.Head{Status: answer.StatusCode, Header: passable(answer)})
+	if _, failed := to.Write(text); failed != nil {
 		return nil, failed
 	}
 	if err == nil {
 		body := newLively(answer.Body, silence)
 		defer body.stop()
-		err = copyTo(out, body)
+		err = copyTo(to, body)
 	}
 	return nil, err
 }
@@ -225,19 +226,19 @@ func (c *call) tell(v *provider.Verdict) {
 }
 
 // whole passes on an answer that is no stream of events.
-func (s *sending) whole(ctx context.Context, answer *http.Response, out sink) error {
+func (s *sending) whole(ctx context.Context, answer *http.Response, to out.Sink) error {
 	s.classify(answer, nil, "")
-	s.call.begin(out, head{answer.StatusCode, passable(answer)})
+	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: passable(answer)})
 	body := newLively(answer.Body, silence)
 	defer body.stop()
-	to := io.Writer(out)
+	pieces := io.Writer(to)
 	if answer.ContentLength < 0 {
 		// It comes in pieces that somebody may wait for.
-		to = flushing{out}
+		pieces = flushing{to}
 	}
-	err := copyTo(to, io.TeeReader(body, s.meter))
+	err := copyTo(pieces, io.TeeReader(body, s.meter))
 	if err == nil {
-		err = out.Flush()
+		err = to.Flush()
 	}
 	return s.finish(ctx, err)
 }
@@ -257,11 +258,11 @@ func copyTo(to io.Writer, from io.Reader) error {
 type onlyWriter struct{ io.Writer }
 
 // flushing sends what is written at once.
-type flushing struct{ sink }
+type flushing struct{ out.Sink }
 
 // Write writes and flushes.
 func (f flushing) Write(p []byte) (int, error) {
-	n, err := f.sink.Write(p)
+	n, err := f.Sink.Write(p)
 	if err == nil {
 		err = f.Flush()
 	}
@@ -270,7 +271,7 @@ func (f flushing) Write(p []byte) (int, error) {
 
 // events passes on a stream. Its first event may say that the request has failed, although
 // its status does not: nothing was passed on then.
-func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (*again, error) {
+func (s *sending) events(ctx context.Context, answer *http.Response, to out.Sink) (*again, error) {
 	body := newLively(answer.Body, silence)
 	defer body.stop()
 	reader := stream.NewReader(body, stream.Options{})
@@ -289,8 +290,8 @@ func (s *sending) events(ctx context.Context, answer *http.Response, out sink) (
 	header := passable(answer)
 	// Events may be left out of it.
 	header.Del("Content-Length")
-	s.call.begin(out, head{answer.StatusCode, header})
-	relay := stream.Relay{To: out, Flush: out.Flush, HideUsage: s.hidden, Seen: func(f stream.Frame) {
+	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: header})
+	relay := stream.Relay{To: to, Flush: to.Flush, HideUsage: s.hidden, Seen: func(f stream.Frame) {
 		s.meter.Frame(f)
 		if f.Event == "error" || bytes.Contains(f.Data, []byte(`"error"`)) {
 			s.late(answer, f)

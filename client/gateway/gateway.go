@@ -20,6 +20,8 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
+	"github.com/quorlease/quorlease/client/gateway/internal/out"
+	"github.com/quorlease/quorlease/client/gateway/internal/room"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/told"
 )
@@ -42,7 +44,7 @@ type Gateway struct {
 	attempts  *attempt.Table
 	hasher    *canon.Hasher
 	board     *circuit.Board
-	group     *coalesce.Group[head]
+	group     *coalesce.Group[out.Head]
 	estimates *estimate.Corrections
 	desk      *charge.Desk
 	teller    *told.Teller
@@ -53,7 +55,7 @@ type Gateway struct {
 	upstream http.RoundTripper
 	// own is upstream where that was made here.
 	own    *http.Transport
-	rooms  *rooms
+	rooms  *room.Rooms
 	counts counts
 	said   seldom
 	// unmatched are requests that no limit fits.
@@ -131,7 +133,7 @@ func New(c Config) (*Gateway, error) {
 		c.Logger = slog.Default()
 	}
 	g := &Gateway{
-		config: c, began: time.Now(), upstream: c.Transport, rooms: newRooms(c.BodiesMax, c.BodiesClientMax),
+		config: c, began: time.Now(), upstream: c.Transport, rooms: room.New(c.BodiesMax, c.BodiesClientMax),
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	if g.upstream == nil {
@@ -186,7 +188,7 @@ func (g *Gateway) assemble() error {
 		return err
 	}
 	g.closers = append(g.closers, g.desk)
-	g.group, err = coalesce.New[head](c.Shared)
+	g.group, err = coalesce.New[out.Head](c.Shared)
 	return err
 }
 
@@ -226,7 +228,7 @@ func (g *Gateway) Stats() Stats {
 		Requests: n.requests.Load(), Repeated: n.repeated.Load(),
 		Forwarded: n.forwarded.Load(), Retried: n.retried.Load(), Exhausted: n.exhausted.Load(),
 		Unlimited: n.unlimited.Load(),
-		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.rooms.held(),
+		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.rooms.Held(),
 		Attempts: g.attempts.Stats(), Circuits: g.board.Stats(), Shared: g.group.Stats(),
 		Charges: g.desk.Stats(), Told: g.teller.Stats(), Estimates: g.estimates.Errors(),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/told"
@@ -59,11 +60,11 @@ type course struct {
 
 // lead does the work of a request: as many tries as it takes and may have. The error is a
 // refusedError where nothing was passed on, or what ended an answer.
-func (c *call) lead(ctx context.Context, out sink) error {
+func (c *call) lead(ctx context.Context, to out.Sink) error {
 	g := c.gateway
 	var now course
 	for {
-		next, err := c.once(ctx, out, &now)
+		next, err := c.once(ctx, to, &now)
 		switch {
 		case err != nil || next == nil:
 			return err
@@ -86,7 +87,7 @@ func (c *call) lead(ctx context.Context, out sink) error {
 
 // once charges a request and sends it. It returns neither a further try nor an error where
 // the request was answered.
-func (c *call) once(ctx context.Context, out sink, now *course) (*again, error) {
+func (c *call) once(ctx context.Context, to out.Sink, now *course) (*again, error) {
 	g := c.gateway
 	// Money that is used up comes back by nobody's waiting (S3-27).
 	if g.teller.Capped(c.about) {
@@ -109,7 +110,7 @@ func (c *call) once(ctx context.Context, out sink, now *course) (*again, error) 
 		return c.shut(v)
 	}
 	now.tries++
-	return c.forward(ctx, out, &sending{call: c, held: held, permit: permit, try: now.tries - 1})
+	return c.forward(ctx, to, &sending{call: c, held: held, permit: permit, try: now.tries - 1})
 }
 
 // shut is what becomes of a request while a circuit is open: it waits somewhat longer than

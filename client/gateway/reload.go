@@ -88,7 +88,7 @@ func (g *Gateway) Reload(c Config) error {
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}
-	g.rooms.bound(c.BodiesMax, c.BodiesClientMax)
+	g.rooms.Bound(c.BodiesMax, c.BodiesClientMax)
 	before := g.live.Swap(next)
 	for i := range before.Deployments {
 		if d := &before.Deployments[i]; !next.pays(d) {

@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/attempt"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
+	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/told"
@@ -206,11 +207,11 @@ func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcom
 	}
 	// It goes on for others when this request has ended.
 	mine, began := *c, time.Now()
-	work := func(ctx context.Context, to *coalesce.Writer[head]) error {
+	work := func(ctx context.Context, to *coalesce.Writer[out.Head]) error {
 		mine.waited(began)
 		mine.body.enter()
 		defer mine.body.leave()
-		return mine.lead(ctx, writer{to})
+		return mine.lead(ctx, out.Shared{Writer: to})
 	}
 	if reader, ok := c.gateway.group.Join(ctx, c.equal(), work); ok {
 		defer reader.Close()
@@ -221,10 +222,10 @@ func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcom
 
 // alone does the work for nobody else.
 func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
-	to := newDirect(w, c.request)
-	defer to.end()
+	to := out.New(w, c.request)
+	defer to.End()
 	err := c.lead(ctx, to)
-	return c.ended(w, err, to.status)
+	return c.ended(w, err, to.Status())
 }
 
 // isShared says whether its answer may be somebody else's, too.
@@ -254,7 +255,7 @@ func (c *call) equal() coalesce.Key {
 }
 
 // follow passes on an answer that may be others' as well.
-func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce.Reader[head]) attempt.Outcome {
+func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce.Reader[out.Head]) attempt.Outcome {
 	began := time.Now()
 	h, err := from.Meta(ctx)
 	var no *refusedError
@@ -269,13 +270,13 @@ func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce
 	}
 	// Whoever works on it has a copy.
 	c.body.leave()
-	to := newDirect(w, c.request)
-	defer to.end()
+	to := out.New(w, c.request)
+	defer to.End()
 	to.Begin(h)
 	for {
 		piece, err := from.Next(ctx)
 		if errors.Is(err, io.EOF) {
-			return c.ended(w, nil, to.status)
+			return c.ended(w, nil, to.Status())
 		}
 		if err == nil {
 			_, err = to.Write(piece)
@@ -284,7 +285,7 @@ func (c *call) follow(ctx context.Context, w http.ResponseWriter, from *coalesce
 			err = to.Flush()
 		}
 		if err != nil {
-			return c.ended(w, err, to.status)
+			return c.ended(w, err, to.Status())
 		}
 	}
 }

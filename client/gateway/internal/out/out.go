@@ -1,4 +1,5 @@
-package gateway
+// Package out is where the answer of a request goes: to its client, or to all that share it.
+package out
 
 import (
 	"errors"
@@ -13,66 +14,68 @@ import (
 // nothing would hold a slot for as long as it likes.
 const writeMax = time.Minute
 
-// head is what stands before an answer.
-type head struct {
-	status int
-	header http.Header
+// Head is what stands before an answer.
+type Head struct {
+	Status int
+	Header http.Header
 }
 
-// sink is where an answer goes.
-type sink interface {
+// Sink is where an answer goes. One goroutine uses it.
+type Sink interface {
 	// Begin says what stands before it, once and first.
-	Begin(h head)
+	Begin(h Head)
 	Write(p []byte) (int, error)
 	// Flush makes what was written go out.
 	Flush() error
 }
 
-// writer is a sink that others read as well. What is written goes out at once.
-type writer struct{ *coalesce.Writer[head] }
+// Shared is a Sink that others read as well. What is written goes out at once.
+type Shared struct{ *coalesce.Writer[Head] }
 
 // Flush does nothing.
-func (writer) Flush() error { return nil }
+func (Shared) Flush() error { return nil }
 
-// direct is a sink that is one client.
-type direct struct {
+// Direct is a Sink that is one client. Make one with New, and end it.
+type Direct struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
-	status  int
+	// status is that of the answer, 0 before it begins.
+	status int
 	// lasting: a deadline acts although nothing waits to be written, as HTTP/2's do.
 	lasting bool
 	// hurried is when the deadline was set last, zero where none stands.
 	hurried time.Time
 }
 
-func newDirect(w http.ResponseWriter, r *http.Request) *direct {
-	return &direct{w: w, control: http.NewResponseController(w), lasting: r.ProtoMajor == 2}
+// New returns a Direct that answers r.
+func New(w http.ResponseWriter, r *http.Request) *Direct {
+	return &Direct{w: w, control: http.NewResponseController(w), lasting: r.ProtoMajor == 2}
 }
 
 // Begin sends the head.
-func (d *direct) Begin(h head) {
-	d.status = h.status
+func (d *Direct) Begin(h Head) {
+	d.status = h.Status
 	header := d.w.Header()
-	for name, values := range h.header {
+	for name, values := range h.Header {
 		if before := header[name]; len(before) > 0 {
 			values = slices.Concat(before, values)
 		}
 		header[name] = values
 	}
 	d.hurry()
-	d.w.WriteHeader(h.status)
+	d.w.WriteHeader(h.Status)
 	d.relax()
 }
 
 // Write sends a part of the body.
-func (d *direct) Write(p []byte) (int, error) {
+func (d *Direct) Write(p []byte) (int, error) {
 	d.hurry()
 	defer d.relax()
 	return d.w.Write(p)
 }
 
 // Flush sends what was written.
-func (d *direct) Flush() error {
+func (d *Direct) Flush() error {
 	if d.lasting {
 		d.hurry()
 		defer d.relax()
@@ -83,8 +86,11 @@ func (d *direct) Flush() error {
 	return nil
 }
 
-// end takes the deadline away from what comes next on the connection.
-func (d *direct) end() {
+// Status is that of the answer, 0 before it begins.
+func (d *Direct) Status() int { return d.status }
+
+// End takes the deadline away from what comes next on the connection.
+func (d *Direct) End() {
 	if !d.hurried.IsZero() {
 		d.hurried = time.Time{}
 		_ = d.control.SetWriteDeadline(time.Time{})
@@ -92,15 +98,15 @@ func (d *direct) end() {
 }
 
 // relax takes a deadline away that would end an answer while its provider thinks.
-func (d *direct) relax() {
+func (d *Direct) relax() {
 	if d.lasting {
-		d.end()
+		d.End()
 	}
 }
 
 // hurry sets the deadline of what is written next, where the connection has any. One that was
 // set a moment ago is as good.
-func (d *direct) hurry() {
+func (d *Direct) hurry() {
 	if now := time.Now(); now.Sub(d.hurried) > time.Second {
 		d.hurried = now
 		_ = d.control.SetWriteDeadline(now.Add(writeMax))
