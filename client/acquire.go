@@ -18,7 +18,8 @@ const localLife = 5 * time.Second
 
 // Acquire asks for a decision and has an answer within ctx's deadline, or within
 // MaxWait and Config.Deadline where it has none: the authority's, or, where nobody answers in
-// time, the client's own, which says Local (G8). An error is a bad request
+// time, the client's own, which says Local (G8): within MaxWait it waits for its share to earn
+// what it was refused, unless the authority is back before. An error is a bad request
 // (BadRequestError), an unknown limit, a missing right, another request under
 // the same lease id, ctx's where its caller left, or ErrClosed.
 func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
@@ -39,34 +40,97 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 		return nil, ctx.Err()
 	}
 	asked := time.Now()
-	waits := c.waits(ctx, asked, r.MaxWait)
+	until := asked.Add(c.waits(ctx, asked, r.MaxWait))
 	if v := c.machine.Retry(asked, r.Client, r.Attempt); !v.Admit {
 		return c.count(refusedLocally(v, nil)), nil
 	}
-	if c.machine.Away() {
-		return c.count(c.decide(&r)), nil
+	for {
+		away := c.machine.Away()
+		if !away {
+			d, err := c.ask(ctx, &r, until, drawn)
+			switch {
+			case err == nil:
+				return c.count(d), nil
+			case !errors.Is(err, ErrUnanswered):
+				return nil, err
+			}
+		}
+		d := c.decide(&r)
+		if !away && r.Track && !drawn {
+			// What was abandoned is not asked for again.
+			return c.count(d), nil
+		}
+		again, err := c.rest(ctx, d, until)
+		switch {
+		case err != nil:
+			return nil, err
+		case !again:
+			return c.count(d), nil
+		case drawn && !away:
+			r.LeaseID = newID()
+		}
 	}
+}
+
+// ask asks the authority. What it may have granted to somebody who hears nothing of it is given
+// back.
+func (c *Client) ask(ctx context.Context, r *Request, until time.Time, drawn bool) (*Decision, error) {
+	asked := time.Now()
+	waits := max(0, until.Sub(asked))
 	bounded, cancel := c.bounded(ctx, waits)
 	defer cancel()
-	q := c.question(&r)
+	q := c.question(r)
 	if waits > 0 {
-		q.WaitsUntil = asked.Add(waits)
+		q.WaitsUntil = until
 	}
 	answer, err := c.authority.Ask(bounded, q)
 	if err == nil {
 		response := answer.GetAcquire()
-		c.learn(&r, response, q.Cold)
-		return c.count(decisionOf(response, &r, asked)), nil
+		c.learn(r, response, q.Cold)
+		return decisionOf(response, r, asked), nil
 	}
-	unanswered := errors.Is(err, ErrUnanswered)
 	// Whoever left may ask again under an id of its own (G4).
-	if r.Track && unanswered || drawn && ctx.Err() != nil {
+	if r.Track && errors.Is(err, ErrUnanswered) || drawn && ctx.Err() != nil {
 		c.authority.Abandon(r.LeaseID)
 	}
-	if unanswered {
-		return c.count(c.decide(&r)), nil
-	}
 	return nil, err
+}
+
+const (
+	// restStep is how long who waits for the client's own share does so without a look at
+	// the authority, and restMin how long at least.
+	restStep = 250 * time.Millisecond
+	restMin  = 5 * time.Millisecond
+)
+
+// rest waits until what a request was refused for has come back to the client's share, or the
+// authority is there again. It is false where that takes until after until, or no waiting helps:
+// then the refusal is the answer, or the error.
+func (c *Client) rest(ctx context.Context, d *Decision, until time.Time) (again bool, err error) {
+	if d.Granted || d.Denials[0].Reason != localReason(failopen.Rate) {
+		return false, nil
+	}
+	wait, never := d.RetryAfter()
+	wait = max(wait, restMin)
+	if never || time.Until(until) < wait {
+		return false, nil
+	}
+	for over := time.Now().Add(wait); wait > 0; wait = time.Until(over) {
+		switch {
+		case authority.Pause(ctx, min(wait, restStep)):
+		case errors.Is(ctx.Err(), context.Canceled):
+			return false, ctx.Err()
+		default:
+			return false, nil
+		}
+		if c.authority.Stopped() {
+			return false, ErrClosed
+		}
+		if !c.machine.Away() {
+			break
+		}
+	}
+	return true, nil
 }
 
 // waits is how long an acquire may wait in a queue, of at most most, and have an

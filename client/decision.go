@@ -41,8 +41,8 @@ type Request struct {
 	Track bool
 	// MaxWait is how long to wait in the authority's queue where it can't be granted
 	// now, up to 1 h. 0: not at all. Where ctx ends before that it waits less, so
-	// that there is time for the answer. What the client decides by itself waits for
-	// nobody.
+	// that there is time for the answer. Where nobody answers it waits as long for
+	// the client's own share of a rate.
 	MaxWait time.Duration
 	// Charges are up to 16, no limit, key and dimension twice; at least one where there
 	// are no Attributes.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -146,10 +145,6 @@ var (
 	quorumLost     = fault{id: "S1-35_S1-36_quorum_lost", do: loseQuorum}
 )
 
-// generous is a retry budget. Nobody waits in a queue without a quorum: who is refused comes
-// back until it is served, and that is not the storm that a budget is to stop.
-const generous = "max_retries: 1000, max_fraction: 99%"
-
 func killLeader(ctx context.Context, f *faulty) error {
 	leader, err := f.Leader(ctx)
 	if err != nil {
@@ -252,7 +247,6 @@ func house(
 	inner := h.Open
 	h.Open = func(ctx context.Context, setting *gateways.Setting) (gateways.Stage, func() error, error) {
 		changed := *setting
-		changed.Limits = strings.ReplaceAll(changed.Limits, `match: {client: "*"}`, `match: {client: "*"}, `+generous)
 		change(&changed)
 		f.gateways = changed.Gateways
 		_, end, err := inner(ctx, &changed)
