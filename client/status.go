@@ -53,6 +53,14 @@ func (c *Client) EachAdmitted(yield func(limit string, tokens int64)) {
 	}
 }
 
+// EachShare calls yield with the part of a limit, 0 to 1, that the client may use while nobody
+// answers, for each limit once of which the authority has promised a part: for metrics.
+func (c *Client) EachShare(yield func(limit string, part float64)) {
+	for _, p := range c.machine.Held() {
+		yield(p.Limit, float64(p.SharePPM)/1e6)
+	}
+}
+
 // EachDecision calls yield with how many decisions there were so far, for each
 // source and decision ("granted", "denied"): for metrics. Permits
 // that a Limiter gives from a lease are not among them: they cost nothing, and

@@ -22,6 +22,9 @@ type Source interface {
 	// source ("consensus", "escrow", "node", "local") and decision ("granted",
 	// "denied").
 	EachDecision(yield func(source, decision string, count int64))
+	// EachShare calls yield with the part of a limit, 0 to 1, that the client may use while
+	// nobody answers, for each limit once of which the authority has promised a part.
+	EachShare(yield func(limit string, part float64))
 }
 
 // other is the label of whatever is one too many, or not known.
@@ -38,8 +41,8 @@ var (
 
 // Collector is a prometheus.Collector. It is safe for concurrent use.
 type Collector struct {
-	source                        Source
-	failOpen, admitted, decisions *prometheus.Desc
+	source                                Source
+	failOpen, admitted, decisions, shares *prometheus.Desc
 
 	mu struct {
 		sync.Mutex
@@ -60,6 +63,8 @@ func New(source Source, labels prometheus.Labels) *Collector {
 			"Tokens that the client has admitted by itself, by limit.", []string{"limit"}, labels),
 		decisions: prometheus.NewDesc("quorlease_client_decisions_total",
 			"Decisions, by who made them and what they were.", []string{"source", "decision"}, labels),
+		shares: prometheus.NewDesc("quorlease_client_share_ratio",
+			"Part of a limit that the client may use while nobody answers.", []string{"limit"}, labels),
 	}
 	c.mu.limits = make(map[string]bool)
 	return c
@@ -70,6 +75,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	to <- c.failOpen
 	to <- c.admitted
 	to <- c.decisions
+	to <- c.shares
 }
 
 // Collect reads the figures. Every combination of source and decision is there
@@ -86,6 +92,12 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	for which, count := range c.byDecision() {
 		to <- prometheus.MustNewConstMetric(c.decisions, prometheus.CounterValue, float64(count), which[0], which[1])
 	}
+	c.source.EachShare(func(limit string, part float64) {
+		// Parts of several limits have no sum.
+		if c.label(limit) == limit {
+			to <- prometheus.MustNewConstMetric(c.shares, prometheus.GaugeValue, part, limit)
+		}
+	})
 }
 
 func (c *Collector) byLimit() map[string]int64 {

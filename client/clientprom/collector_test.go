@@ -18,6 +18,7 @@ type fake struct {
 	open      bool
 	admitted  map[string]int64
 	decisions map[[2]string]int64
+	shares    map[string]float64
 }
 
 func (f *fake) FailOpen() bool { return f.open }
@@ -31,6 +32,12 @@ func (f *fake) EachAdmitted(yield func(limit string, tokens int64)) {
 func (f *fake) EachDecision(yield func(source, decision string, count int64)) {
 	for which, count := range f.decisions {
 		yield(which[0], which[1], count)
+	}
+}
+
+func (f *fake) EachShare(yield func(limit string, part float64)) {
+	for limit, part := range f.shares {
+		yield(limit, part)
 	}
 }
 
@@ -80,6 +87,7 @@ gauge fail_open{app="x"} 0
 		{"A20_while_open", fake{
 			open: true, admitted: map[string]int64{"gpt": 7, "demo": 3},
 			decisions: map[[2]string]int64{{"local", "granted"}: 9, {"consensus", "denied"}: 2, {"oracle", "maybe"}: 1},
+			shares:    map[string]float64{"gpt": 0.25},
 		}, `
 counter decisions_total{app="x",decision="denied",source="consensus"} 2
 counter decisions_total{app="x",decision="denied",source="escrow"} 0
@@ -93,6 +101,7 @@ counter decisions_total{app="x",decision="other",source="other"} 1
 counter fail_open_admitted_total{app="x",limit="demo"} 3
 counter fail_open_admitted_total{app="x",limit="gpt"} 7
 gauge fail_open{app="x"} 1
+gauge share_ratio{app="x",limit="gpt"} 0.25
 `},
 	}
 	for _, c := range cases {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,8 @@ const (
 type faulty struct {
 	*real.Stage
 	gateways int
+	// shares: gateways have parts of limits while nobody answers them.
+	shares bool
 	// dead is the number of the gateway that was killed, counted from 1, and keys counts what
 	// was asked for.
 	dead, keys atomic.Int64
@@ -176,8 +179,15 @@ func killGateway(_ context.Context, f *faulty) error {
 	return f.KillGateway(1)
 }
 
-// loseQuorum kills two of three nodes, the leader first.
+// loseQuorum kills two of three nodes, the leader first. A gateway that has come a moment ago
+// has no part of a limit yet, and refuses everything.
 func loseQuorum(ctx context.Context, f *faulty) error {
+	if f.shares {
+		if err := f.wait(ctx, func() bool { ok, err := f.Shared(ctx); return ok && err == nil }); err != nil {
+			return fmt.Errorf("wait for the gateways' shares: %w", err)
+		}
+		f.from = f.Now()
+	}
 	leader, err := f.Leader(ctx)
 	if err != nil {
 		return err
@@ -248,7 +258,7 @@ func house(
 	h.Open = func(ctx context.Context, setting *gateways.Setting) (gateways.Stage, func() error, error) {
 		changed := *setting
 		change(&changed)
-		f.gateways = changed.Gateways
+		f.gateways, f.shares = changed.Gateways, strings.Contains(changed.Limits, "on_quorum_loss: share")
 		_, end, err := inner(ctx, &changed)
 		if err != nil {
 			return nil, nil, err

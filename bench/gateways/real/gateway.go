@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,6 +92,37 @@ func (g *gateway) ready(ctx context.Context) error {
 	}
 	g.address = g.Address()
 	return nil
+}
+
+// share is the line of a gateway's figures that says which part of a limit it has.
+var share = regexp.MustCompile(`(?m)^quorlease_client_share_ratio\{.*\} (\S+)$`)
+
+// figuresMax bounds how much is read of them.
+const figuresMax = 4 << 20
+
+// Shared says whether every gateway has a part of every limit of which it was promised one, and
+// of one at least, for the time in which nobody answers it.
+func (s *Stage) Shared(ctx context.Context) (bool, error) {
+	for _, g := range s.gateways {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+g.Admin()+"/metrics", nil)
+		if err != nil {
+			return false, fmt.Errorf("look at %s: %w", g.name, err)
+		}
+		answer, err := s.programs.Do(request)
+		if err != nil {
+			return false, fmt.Errorf("look at %s: %w", g.name, err)
+		}
+		text, err := io.ReadAll(io.LimitReader(answer.Body, figuresMax))
+		_ = answer.Body.Close()
+		if err != nil {
+			return false, fmt.Errorf("look at %s: %w", g.name, err)
+		}
+		parts := share.FindAllSubmatch(text, -1)
+		if len(parts) == 0 || slices.ContainsFunc(parts, func(m [][]byte) bool { return string(m[1]) == "0" }) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // close ends it.
