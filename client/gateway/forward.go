@@ -113,20 +113,19 @@ const (
 	silence = 10 * time.Minute
 )
 
-// lively closes a body that says nothing for too long.
+// lively closes a body that says nothing for as long as silence is.
 type lively struct {
 	io.ReadCloser
 	timer *time.Timer
-	most  time.Duration
 }
 
-func newLively(body io.ReadCloser, most time.Duration) *lively {
-	return &lively{body, time.AfterFunc(most, func() { _ = body.Close() }), most}
+func newLively(body io.ReadCloser) *lively {
+	return &lively{body, time.AfterFunc(silence, func() { _ = body.Close() })}
 }
 
 // Read reads on.
 func (l *lively) Read(p []byte) (int, error) {
-	l.timer.Reset(l.most)
+	l.timer.Reset(silence)
 	return l.ReadCloser.Read(p)
 }
 
@@ -153,7 +152,7 @@ func (s *sending) failed(answer *http.Response, to out.Sink) (*again, error) {
 		return nil, failed
 	}
 	if err == nil {
-		body := newLively(answer.Body, silence)
+		body := newLively(answer.Body)
 		defer body.stop()
 		err = copyTo(to, body)
 	}
@@ -218,18 +217,20 @@ func outcomeOf(v *provider.Verdict) circuit.Outcome {
 }
 
 // tell lets the authority know what an answer means. That the money is used up of an account
-// that only this client has is nobody else's business.
+// that only this client has is nobody else's business, and nobody's where the deployment has
+// another account since the call began.
 func (c *call) tell(v *provider.Verdict) {
-	if v.Class != provider.HardQuota || !c.isForeign() {
-		c.gateway.teller.Tell(c.about, v)
+	if v.Class == provider.HardQuota && (c.isForeign() || !c.gateway.live.Load().pays(c.deployment)) {
+		return
 	}
+	c.gateway.teller.Tell(c.about, v)
 }
 
 // whole passes on an answer that is no stream of events.
 func (s *sending) whole(ctx context.Context, answer *http.Response, to out.Sink) error {
 	s.classify(answer, nil, "")
 	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: passable(answer)})
-	body := newLively(answer.Body, silence)
+	body := newLively(answer.Body)
 	defer body.stop()
 	pieces := io.Writer(to)
 	if answer.ContentLength < 0 {
@@ -272,7 +273,7 @@ func (f flushing) Write(p []byte) (int, error) {
 // events passes on a stream. Its first event may say that the request has failed, although
 // its status does not: nothing was passed on then.
 func (s *sending) events(ctx context.Context, answer *http.Response, to out.Sink) (*again, error) {
-	body := newLively(answer.Body, silence)
+	body := newLively(answer.Body)
 	defer body.stop()
 	reader := stream.NewReader(body, stream.Options{})
 	first, err := reader.First()

@@ -206,7 +206,8 @@ func (c *call) unlimited(work *charge.Work) error {
 	if verdict.Never {
 		reason = refuse.Attempts
 	}
-	return &refusedError{refusal: refuse.Refusal{Reason: reason, Wait: verdict.RetryAfter}}
+	// What a budget asks for is configured.
+	return &refusedError{refusal: refuse.Refusal{Reason: reason}}
 }
 
 // receipt is what a call was charged. The zero receipt is nothing.

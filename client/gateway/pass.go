@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
+	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 )
@@ -42,6 +43,14 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 		}
 	}()
 	g.counts.forwarded.Add(1)
+	to := out.NewWriter(w, c.request)
+	defer to.End()
+	var body *lively
+	defer func() {
+		if body != nil {
+			body.stop()
+		}
+	}()
 	proxy := httputil.ReverseProxy{
 		Transport: g.upstream, FlushInterval: -1, ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
 		Rewrite: func(p *httputil.ProxyRequest) {
@@ -53,6 +62,8 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 				return no
 			}
 			answer.Header = passable(answer)
+			body = newLively(answer.Body)
+			answer.Body = body
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -70,7 +81,7 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 		},
 	}
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
-	proxy.ServeHTTP(w, c.request.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	proxy.ServeHTTP(to, c.request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 }
 
 // unpassable is the refusal in the place of an answer that is passed on to nobody, or nil.

@@ -137,6 +137,30 @@ func TestReloadParts(t *testing.T) {
 			}
 		})
 	})
+	t.Run("what_the_old_account_says_is_not_of_the_new_one", func(t *testing.T) {
+		limited(t, "", nil, func(t *testing.T, w *world) {
+			late := make(chan struct{})
+			w.answer = func(r *http.Request) *http.Response {
+				if r.URL.Host == "other.example" {
+					return fine(r)
+				}
+				<-late
+				return says(http.StatusTooManyRequests, `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`)
+			}
+			var asking sync.WaitGroup
+			asking.Go(func() { w.ask(t.Context(), prompt("hi")) })
+			pass(time.Second)
+			if err := w.Reload(elsewhere(t, "gpt")); err != nil {
+				t.Fatal(err)
+			}
+			close(late)
+			asking.Wait()
+			pass(time.Minute)
+			if got := w.ask(t.Context(), prompt("ho")); got.Code != http.StatusOK {
+				t.Errorf("%d %s", got.Code, got.Body)
+			}
+		})
+	})
 	t.Run("another_account_has_money", func(t *testing.T) {
 		limited(t, "", nil, func(t *testing.T, w *world) {
 			w.answer = func(*http.Request) *http.Response {

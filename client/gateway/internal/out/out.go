@@ -86,6 +86,37 @@ func (d *Direct) Flush() error {
 	return nil
 }
 
+// Writer is a Direct as an http.ResponseWriter, for a proxy of the library's: what stands before
+// is sent with the answer, and what a provider says before its answer is not.
+type Writer struct {
+	*Direct
+	header http.Header
+}
+
+// NewWriter returns one. End it.
+func NewWriter(w http.ResponseWriter, r *http.Request) *Writer {
+	return &Writer{New(w, r), http.Header{}}
+}
+
+// Header is that of the answer, beside what was there before.
+func (w *Writer) Header() http.Header { return w.header }
+
+// WriteHeader begins the answer; others than the first are left out.
+func (w *Writer) WriteHeader(status int) {
+	if status >= http.StatusOK && w.status == 0 {
+		w.Begin(Head{Status: status, Header: w.header})
+	}
+}
+
+// Write sends a part of the body.
+func (w *Writer) Write(p []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return w.Direct.Write(p)
+}
+
+// FlushError sends what was written.
+func (w *Writer) FlushError() error { return w.Flush() }
+
 // Status is that of the answer, 0 before it begins.
 func (d *Direct) Status() int { return d.status }
 
