@@ -115,11 +115,14 @@ func (b *Book) turn(now int64) {
 			b.closed[b.at] = b.book
 		}
 	}
-	waits := b.closed[now]
-	if b.at, b.book, b.changed = now, waits, waits != nil; waits == nil {
-		b.book, b.partial[now] = newHour(), true
+	b.at = now
+	if waits := b.closed[now]; waits != nil {
+		// Somebody may read it.
+		b.book, b.changed = copied(waits), true
+		delete(b.closed, now)
+		return
 	}
-	delete(b.closed, now)
+	b.book, b.changed, b.partial[now] = newHour(), false, true
 }
 
 // complete reads what the files have of hours that were begun again.
@@ -194,8 +197,9 @@ func (b *Book) write() error {
 		errs = append(errs, err)
 		b.mu.Lock()
 		switch {
-		case err == nil && of != at:
+		case err == nil && of != at && b.closed[of] == book:
 			delete(b.closed, of)
+		case err == nil:
 		case err != nil && of == b.at:
 			b.changed = true
 		case err != nil && b.closed[of] == nil:

@@ -92,3 +92,31 @@ func TestAClockThatJumps(t *testing.T) {
 		}
 	})
 }
+
+// TestAnHourThatComesBack: who reads an hour that had ended reads what nobody counts in, also
+// when the clock goes back to it.
+func TestAnHourThatComesBack(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "usage")
+	synctest.Test(t, func(t *testing.T) {
+		now := time.Now()
+		b, err := Open(Config{
+			Dir: dir, Node: "n1", Metrics: metrics.New(), Logger: hclog.NewNullLogger(), Now: func() time.Time { return now },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(at time.Time) { b.Decided(at, acquire("billing", "gpt", 1), "", granted(true)) }
+		count(now)
+		count(now.Add(3 * time.Hour))
+		read := b.closed[hourOf(now)]
+		count(now)
+		if b.book == read {
+			t.Error("it is counted in what somebody may read")
+		}
+		// It ends again while it is written.
+		if err := b.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
