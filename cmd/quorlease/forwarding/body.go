@@ -20,14 +20,29 @@ type hurried struct {
 	connection *http.ResponseController
 	pause      time.Duration
 	until      time.Time
+	// over: it has come to its end, or failed.
+	over bool
 }
 
-// hurry makes the body of a request one that has to come in time.
-func hurry(w http.ResponseWriter, r *http.Request, pause, within time.Duration) {
+// hurry makes the body of a request one that has to come in time. What it returns is to be called
+// when the request was answered: the server reads what nobody has read before it sends an answer.
+func hurry(w http.ResponseWriter, r *http.Request, pause, within time.Duration) (answered func()) {
 	if r.Body == nil || r.Body == http.NoBody {
-		return
+		return func() {}
 	}
-	r.Body = &hurried{r.Body, http.NewResponseController(w), pause, time.Now().Add(within)}
+	body := &hurried{
+		ReadCloser: r.Body, connection: http.NewResponseController(w), pause: pause, until: time.Now().Add(within),
+	}
+	r.Body = body
+	return body.answered
+}
+
+// answered gives what was not read one more pause to come. The server takes the deadline away
+// before the next request.
+func (b *hurried) answered() {
+	if !b.over {
+		_ = b.connection.SetReadDeadline(time.Now().Add(b.pause))
+	}
 }
 
 // Read waits for a part at a time. Between two of them time does not count: whoever reads may
@@ -42,6 +57,7 @@ func (b *hurried) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := b.ReadCloser.Read(p)
+	b.over = err != nil
 	if err == nil || errors.Is(err, io.EOF) {
 		_ = b.connection.SetReadDeadline(time.Time{})
 	}

@@ -33,7 +33,7 @@ func TestHurry(t *testing.T) {
 	}))
 	inner := server.Config.Handler
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hurry(w, r, pause, time.Minute)
+		defer hurry(w, r, pause, time.Minute)()
 		inner.ServeHTTP(w, r)
 	})
 	t.Cleanup(server.Close)
@@ -73,7 +73,7 @@ func TestHurryEnds(t *testing.T) {
 	t.Parallel()
 	ended := make(chan error, 1)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		hurry(w, r, time.Minute, 50*time.Millisecond)
+		defer hurry(w, r, time.Minute, 50*time.Millisecond)()
 		_, err := io.Copy(io.Discard, r.Body)
 		ended <- err
 	}))
@@ -97,5 +97,34 @@ func TestHurryEnds(t *testing.T) {
 	}
 	if got := <-ended; !errors.Is(got, os.ErrDeadlineExceeded) {
 		t.Errorf("%v, want %v", got, os.ErrDeadlineExceeded)
+	}
+}
+
+// TestHurryUnread: a body that nobody wants holds neither its answer nor the connection.
+func TestHurryUnread(t *testing.T) {
+	t.Parallel()
+	for name, refuse := range map[string]http.HandlerFunc{
+		"answered": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) },
+		"aborted":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer hurry(w, r, 50*time.Millisecond, time.Minute)()
+				refuse(w, r)
+			}))
+			t.Cleanup(server.Close)
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprint(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n")
+			_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+			if _, err := io.ReadAll(conn); err != nil {
+				t.Errorf("%v, want an answer and the end of the connection", err)
+			}
+		})
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/forwarding"
 )
 
@@ -114,6 +115,19 @@ edge    edge    1     -           any name
 		if !strings.Contains(warnings, want) {
 			t.Errorf("no %q in %q", want, warnings)
 		}
+	}
+}
+
+// TestReportCertificate: what Run would say of a certificate, a check says.
+func TestReportCertificate(t *testing.T) {
+	t.Parallel()
+	dir := written(t, map[string]string{
+		"gateway.yaml": "tls: {cert_file: missing.pem, key_file: missing.key}\n" +
+			"deployments: [{name: a, provider: openai, upstream: 'https://api.openai.com'}]\n",
+	})
+	err := options(t, "--config", filepath.Join(dir, "gateway.yaml")).Report(io.Discard, time.Now())
+	if err == nil || !strings.Contains(err.Error(), "missing.pem") || exit.Report(err, io.Discard) != exit.Usage {
+		t.Errorf("%v, want the certificate that is missing", err)
 	}
 }
 

@@ -23,6 +23,9 @@ const modelsShown = 5
 // Report writes what Run would do, after it has made everything but the ports. Complete was
 // called before.
 func (o *Options) Report(w io.Writer, now time.Time) error {
+	if _, err := o.certificate(); err != nil {
+		return err
+	}
 	made, err := o.assemble(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err

@@ -193,7 +193,7 @@ func guarded(next http.Handler, logger hclog.Logger) http.Handler {
 			}
 			panic(http.ErrAbortHandler)
 		}()
-		hurry(w, r, pauseMax, bodyWithin)
+		defer hurry(w, r, pauseMax, bodyWithin)()
 		next.ServeHTTP(w, r)
 	})
 }
