@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"mime"
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,11 +58,11 @@ func (c *call) forward(ctx context.Context, to out.Sink, s *sending) (*again, er
 		return nil, &refusedError{refusal: c.unusable("the provider has answered what is passed on to nobody")}
 	case code/100 != 2:
 		return s.failed(answer, to)
-	case isEvents(answer.Header):
-		return s.events(ctx, answer, to)
-	default:
-		return nil, s.whole(ctx, answer, to)
 	}
+	if format, is := stream.FormatOf(answer.Header.Get("Content-Type"), c.route.Streams); is {
+		return s.events(ctx, answer, format, to)
+	}
+	return nil, s.whole(ctx, answer, to)
 }
 
 // begin begins an answer. Nothing is tried again from here on.
@@ -76,17 +74,6 @@ func (c *call) begin(to out.Sink, h out.Head) {
 // unusable is the refusal where there is trouble with the provider.
 func (c *call) unusable(detail string) refuse.Refusal {
 	return refuse.Refusal{Reason: refuse.Capacity, Scope: "deployment", Detail: detail}
-}
-
-// isEvents says whether an answer is a stream of events.
-func isEvents(h http.Header) bool {
-	const events = "text/event-stream"
-	said := h.Get("Content-Type")
-	if len(said) < len(events) || !strings.EqualFold(said[:len(events)], events) {
-		return false
-	}
-	kind, _, err := mime.ParseMediaType(said)
-	return err == nil && kind == events
 }
 
 // unanswered is a try to which nothing came. What was sent may have been worked on.
@@ -138,7 +125,7 @@ func (s *sending) failed(answer *http.Response, to out.Sink) (*again, error) {
 	late := time.AfterFunc(errorWithin, func() { _ = answer.Body.Close() })
 	text, err := io.ReadAll(io.LimitReader(answer.Body, provider.BodyMax))
 	late.Stop()
-	verdict := s.classify(answer, text, "")
+	verdict := s.classify(answer, text, nil)
 	if next, err := s.no(&verdict); next != nil || err != nil {
 		return next, err
 	}
@@ -175,12 +162,9 @@ func (s *sending) no(v *provider.Verdict) (*again, error) {
 }
 
 // classify says what an answer means, and tells everybody who has to know.
-func (s *sending) classify(answer *http.Response, text []byte, event string) provider.Verdict {
+func (s *sending) classify(answer *http.Response, text []byte, f *stream.Frame) provider.Verdict {
 	c := s.call
-	verdict := c.deployment.Provider.Classify(provider.Answer{
-		Status: answer.StatusCode, Header: answer.Header, Body: text, Event: event,
-		Wall: time.Now(), Configured: c.deployment.PerMinute,
-	})
+	verdict := s.verdict(answer, text, f)
 	count(c.gateway.counts.answers[:], verdict.Class)
 	var hint time.Duration
 	if verdict.Wait.Said {
@@ -200,6 +184,18 @@ func (s *sending) classify(answer *http.Response, text []byte, event string) pro
 		})
 	}
 	return verdict
+}
+
+// verdict is what an answer means: its text, or an event of it.
+func (s *sending) verdict(answer *http.Response, text []byte, f *stream.Frame) provider.Verdict {
+	a := provider.Answer{
+		Status: answer.StatusCode, Header: answer.Header, Body: text,
+		Wall: time.Now(), Configured: s.call.deployment.PerMinute,
+	}
+	if f != nil {
+		a.Body, a.Event, a.Fault, a.Framed = f.Data, f.Event, f.Fault, true
+	}
+	return s.call.deployment.Provider.Classify(a)
 }
 
 // outcomeOf is what an answer says to a circuit.
@@ -228,7 +224,8 @@ func (c *call) tell(v *provider.Verdict) {
 
 // whole passes on an answer that is no stream of events.
 func (s *sending) whole(ctx context.Context, answer *http.Response, to out.Sink) error {
-	s.classify(answer, nil, "")
+	s.classify(answer, nil, nil)
+	s.meter.Header(answer.Header)
 	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: passable(answer)})
 	body := newLively(answer.Body)
 	defer body.stop()
@@ -272,15 +269,17 @@ func (f flushing) Write(p []byte) (int, error) {
 
 // events passes on a stream. Its first event may say that the request has failed, although
 // its status does not: nothing was passed on then.
-func (s *sending) events(ctx context.Context, answer *http.Response, to out.Sink) (*again, error) {
+func (s *sending) events(
+	ctx context.Context, answer *http.Response, format stream.Format, to out.Sink,
+) (*again, error) {
 	body := newLively(answer.Body)
 	defer body.stop()
-	reader := stream.NewReader(body, stream.Options{})
+	reader := stream.NewReader(body, stream.Options{Format: format})
 	first, err := reader.First()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, s.unanswered(ctx, err)
 	}
-	verdict := s.classify(answer, first.Data, first.Event)
+	verdict := s.classify(answer, nil, &first)
 	if next, err := s.no(&verdict); next != nil || err != nil {
 		return next, err
 	}
@@ -294,7 +293,7 @@ func (s *sending) events(ctx context.Context, answer *http.Response, to out.Sink
 	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: header})
 	relay := stream.Relay{To: to, Flush: to.Flush, HideUsage: s.hidden, Seen: func(f stream.Frame) {
 		s.meter.Frame(f)
-		if f.Event == "error" || bytes.Contains(f.Data, []byte(`"error"`)) {
+		if f.Fault || f.Event == "error" || bytes.Contains(f.Data, []byte(`"error"`)) {
 			s.late(answer, f)
 		}
 	}}
@@ -305,10 +304,7 @@ func (s *sending) events(ctx context.Context, answer *http.Response, to out.Sink
 // authority hears of it.
 func (s *sending) late(answer *http.Response, f stream.Frame) {
 	c := s.call
-	verdict := c.deployment.Provider.Classify(provider.Answer{
-		Status: answer.StatusCode, Header: answer.Header, Body: f.Data, Event: f.Event,
-		Wall: time.Now(), Configured: c.deployment.PerMinute,
-	})
+	verdict := s.verdict(answer, nil, &f)
 	if verdict.Class != provider.None && verdict.Class != provider.Other {
 		c.tell(&verdict)
 	}
@@ -331,7 +327,9 @@ func (s *sending) settle(u spent.Usage) {
 		s.held.Settle(nil)
 		return
 	}
-	s.held.Settle(c.deployment.Provider.Counting.Settle(u.Counted()))
+	used := u.Counted()
+	used.Model = c.route.model
+	s.held.Settle(c.deployment.Provider.Counting.Settle(used))
 	if u.State == spent.Complete {
 		c.gateway.estimates.Learn(c.who.Tenant, c.route.model, c.body.request.Input, u.Input)
 	}

@@ -102,10 +102,17 @@ func (c *call) unpassable(answer *http.Response) error {
 // provider whose clients ask like this, or the first of all.
 func (s *settings) home(r *http.Request) *Deployment {
 	name := ""
+	path := r.URL.Path
 	switch {
+	case strings.HasPrefix(path, "/v1beta/"):
+		name = provider.NameGemini
+	case strings.HasPrefix(path, "/v1/projects/") || strings.HasPrefix(path, "/v1beta1/"):
+		name = provider.NameVertex
+	case strings.HasPrefix(path, "/model/"):
+		name = provider.NameBedrock
 	case r.Header.Get("Anthropic-Version") != "":
 		name = provider.NameAnthropic
-	case strings.HasPrefix(r.URL.Path, "/openai/"):
+	case strings.HasPrefix(path, "/openai/"):
 		name = provider.NameAzure
 	}
 	for i := range s.Deployments {

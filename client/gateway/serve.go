@@ -162,6 +162,10 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	c.asker.Body = c.route.Body
+	if no := c.signed(); no != nil {
+		c.refuse(w, no)
+		return
+	}
 	c.describe()
 	declared := c.set.markers.Read(c.request.Header)
 	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" {
@@ -236,7 +240,8 @@ func (c *call) isShared() bool {
 // telling are headers that an answer depends on beside its body: what form it has, and whose
 // account it is.
 var telling = []string{
-	"Accept", "Content-Type", "Authorization", "X-Api-Key", "Api-Key", "Openai-Organization", "Openai-Project",
+	"Accept", "Content-Type", "Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key",
+	"Openai-Organization", "Openai-Project",
 	"Openai-Beta", "Anthropic-Version", "Anthropic-Beta",
 }
 
@@ -250,7 +255,7 @@ func (c *call) equal() coalesce.Key {
 	}
 	return coalesce.Key{
 		Tenant: c.who.Shares(), Route: c.request.Method + " " + c.request.URL.RequestURI(), Model: c.route.model,
-		Body: c.gateway.hasher.Join(c.body.sums.Exact, what...), Stream: c.body.request.Stream,
+		Body: c.gateway.hasher.Join(c.body.sums.Exact, what...), Stream: c.body.request.Stream || c.route.Streams,
 	}
 }
 

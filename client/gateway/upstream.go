@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/who"
 )
 
@@ -48,10 +50,14 @@ func namesOf(lists ...[]string) headerSet {
 // held are the headers of an answer that no client gets.
 var held = namesOf(hop, theirs, ours)
 
+const keyOfGoogle = "X-Goog-Api-Key"
+
 // keys is where each provider's clients put their keys.
 var keys = map[string][]string{
 	provider.NameAzure:     {"Api-Key", "Authorization"},
 	provider.NameAnthropic: {"X-Api-Key", "Authorization"},
+	provider.NameGemini:    {keyOfGoogle, "Authorization"},
+	provider.NameVertex:    {"Authorization", keyOfGoogle},
 }
 
 // keysOf is where the clients of a deployment's provider put their keys.
@@ -70,7 +76,34 @@ func (c *call) target() *url.URL {
 	to.Path = strings.TrimSuffix(to.Path, "/") + from.Path
 	to.RawPath = strings.TrimSuffix(c.deployment.Upstream.EscapedPath(), "/") + from.EscapedPath()
 	to.RawQuery = from.RawQuery
+	if slices.Contains(c.deployment.keysOf(), keyOfGoogle) && (c.who.Keyed || c.deployment.Key != "") {
+		to.RawQuery = withoutKey(from.RawQuery)
+	}
 	return &to
+}
+
+// withoutKey is a query without the key that clients of Google's may put there.
+func withoutKey(query string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(name)
+		return err != nil || name == "key" || name == "access_token"
+	}), "&")
+}
+
+// signed is the refusal of a request whose signature (AWS's version 4) can't hold: it is of the
+// host, and the provider is at another one. A deployment with a key needs none.
+func (c *call) signed() *refuse.Refusal {
+	d := c.deployment
+	if d.Key != "" || c.request.Host == d.Upstream.Host ||
+		!strings.HasPrefix(c.request.Header.Get("Authorization"), "AWS4-") {
+		return nil
+	}
+	return &refuse.Refusal{
+		Reason: refuse.Malformed, Param: "authorization",
+		Detail: fmt.Sprintf("authorization: signed for the host %.128q, and the provider is at %.128q: "+
+			"use an API key of Bedrock (AWS_BEARER_TOKEN_BEDROCK), or give the deployment one", c.request.Host, d.Upstream.Host),
+	}
 }
 
 // isForeign says whether the client's own account is used.
@@ -92,6 +125,10 @@ func (c *call) headers() http.Header {
 		if c.who.Keyed || c.deployment.Key != "" || !slices.Contains(wanted, name) {
 			delete(to, name)
 		}
+	}
+	if c.who.Keyed || c.deployment.Key != "" {
+		// It belongs to a signature that does not go on either.
+		delete(to, "X-Amz-Security-Token")
 	}
 	if key := c.deployment.Key; key != "" {
 		if wanted[0] == "Authorization" {

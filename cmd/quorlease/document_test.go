@@ -135,7 +135,7 @@ func newDocument(t *testing.T) *document {
 	d.port["7401"], d.port["7402"], d.port["7501"] = values["G5"], values["H5"], values["P5"]
 	d.env = append(d.env, "QUORLEASE_LISTEN=127.0.0.1:"+values["G5"])
 	// A gateway's file names them; no provider is asked.
-	for _, provider := range []string{"OPENAI", "AZURE_OPENAI", "ANTHROPIC", "GROQ"} {
+	for _, provider := range []string{"OPENAI", "AZURE_OPENAI", "ANTHROPIC", "GROQ", "GEMINI", "BEDROCK"} {
 		d.env = append(d.env, provider+"_API_KEY=a-key")
 	}
 	return d

@@ -60,7 +60,7 @@ type Request struct {
 	// stream_options ask for its usage.
 	Stream, IncludeUsage bool
 	// MaxOutput is the most tokens that one choice may have, the largest of max_tokens,
-	// max_completion_tokens, max_output_tokens and maxOutputTokens. -1: nothing was said, and
+	// max_completion_tokens, max_output_tokens, maxOutputTokens, maxTokens and max_gen_len. -1: nothing was said, and
 	// the provider assumes what its model can.
 	MaxOutput int64
 	// Choices is how many answers are computed: the larger of n and best_of, at least 1.
@@ -78,7 +78,8 @@ type Request struct {
 const messageTokens = 3
 
 // Body reads a request of the shapes of OpenAI (chat, completions, responses,
-// embeddings), Anthropic (messages) and Gemini (contents). It is made by NewBody, and
+// embeddings), Anthropic (messages), Gemini (contents) and Bedrock (converse, and what is
+// invoked with one of these shapes). It is made by NewBody, and
 // written to while the body is read; Close says what was found.
 type Body struct {
 	options Options

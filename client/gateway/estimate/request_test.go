@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -88,7 +89,7 @@ func shapes() []shape {
 
 func TestShapes(t *testing.T) {
 	t.Parallel()
-	for _, row := range shapes() {
+	for _, row := range slices.Concat(shapes(), cloudShapes()) {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := estimate.Read(strings.NewReader(row.body), estimate.Options{})
 			if err != nil {

@@ -38,10 +38,13 @@ func (b *Body) Begin(kind scan.Kind) {
 		b.beginRead(kind, word)
 	case depth == 1:
 		b.beginTop(kind, word)
-	case b.scan.At(1) > lastRead && b.scan.At(1) <= lastPrompt:
+	case isPrompt(b.scan.At(1)):
 		b.beginPrompt(kind, word)
 	}
 }
+
+// isPrompt says whether a member of the body is a prompt by its name.
+func isPrompt(word scan.Word) bool { return word > lastRead && word <= lastPrompt || word == wContent }
 
 var kindNames = [...]string{
 	scan.Object: "an object", scan.Array: "an array", scan.String: "text", scan.Number: "a number",
@@ -56,7 +59,8 @@ func (b *Body) isRead(depth int, word scan.Word) bool {
 	if outer := within[word]; outer != 0 {
 		return depth == 2 && b.scan.At(1) == outer
 	}
-	return depth == 1
+	// Some spell it as others do that have it elsewhere.
+	return depth == 1 || depth == 2 && word == wMaxOutputTokens && b.scan.At(1) == wGenerationConfig
 }
 
 func (b *Body) beginRead(kind scan.Kind, word scan.Word) {
@@ -77,7 +81,7 @@ func (b *Body) beginRead(kind scan.Kind, word scan.Word) {
 		want = scan.String
 	case wStream, wIncludeUsage:
 		want = scan.Bool
-	case wStreamOptions, wMetadata, wGenerationConfig:
+	case wStreamOptions, wMetadata, wGenerationConfig, wInferenceConfig:
 		want = scan.Object
 		b.use = nothing
 	default:
@@ -92,7 +96,7 @@ func (b *Body) beginRead(kind scan.Kind, word scan.Word) {
 func (b *Body) beginTop(kind scan.Kind, word scan.Word) {
 	switch {
 	case kind == scan.Null:
-	case word > lastRead && word <= lastPrompt:
+	case isPrompt(word):
 		b.use = prompt
 	case word > lastPrompt && word <= lastRaw:
 		b.raw = b.scan.Depth() + 1
@@ -142,7 +146,7 @@ func (b *Body) beginPart(kind scan.Kind, word scan.Word) bool {
 		return false
 	}
 	switch word {
-	case wImageURL:
+	case wImageURL, wImage:
 		b.request.Images++
 	case wSource, wInlineData:
 		// It is an image unless it says otherwise.

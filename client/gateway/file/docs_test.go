@@ -96,7 +96,7 @@ func TestGuideIsTrue(t *testing.T) {
 			seen[f.Gateway.Deployments[i].Provider.Name] = true
 		}
 	}
-	for _, name := range []string{"openai", "azure", "anthropic", "compatible"} {
+	for _, name := range []string{"openai", "azure", "anthropic", "compatible", "gemini", "vertex", "bedrock"} {
 		if !seen[name] {
 			t.Errorf("no file for %s", name)
 		}

@@ -268,8 +268,8 @@ func TestMistakesHaveTheirPlace(t *testing.T) {
 		{"nothing between", "deployments: [{name: a, upstream: 'http://a/b//c'}]", "has a path with empty or dotted"},
 		{"query", "deployments: [{name: a, upstream: 'http://a?b=c'}]", `"http://a?b=c" has more than a path`},
 		{
-			"unknown provider", deployed("provider: bedrock"),
-			`deployments[0].provider: "bedrock": want one of anthropic, azure, compatible, openai`,
+			"unknown provider", deployed("provider: acme"),
+			`deployments[0].provider: "acme": want one of anthropic, azure, bedrock, compatible, gemini, openai, vertex`,
 		},
 		{
 			"deployment twice", with("  - {name: a, upstream: 'http://a'}"),

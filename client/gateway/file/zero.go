@@ -10,12 +10,15 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/provider"
 )
 
-// hosts are where the providers are; what begins with a dot is the end of a name.
+// hosts are where the providers are; what begins with a dot or a hyphen is the end of a name.
 var hosts = []struct{ host, provider string }{
 	{"api.openai.com", provider.NameOpenAI},
 	{"api.anthropic.com", provider.NameAnthropic},
 	{".openai.azure.com", provider.NameAzure},
 	{".cognitiveservices.azure.com", provider.NameAzure},
+	{"generativelanguage.googleapis.com", provider.NameGemini},
+	{"aiplatform.googleapis.com", provider.NameVertex},
+	{"-aiplatform.googleapis.com", provider.NameVertex},
 }
 
 // Guess is the name of the provider that answers at a host, and provider.NameCompatible for
@@ -23,9 +26,12 @@ var hosts = []struct{ host, provider string }{
 func Guess(host string) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ".")
 	for _, known := range hosts {
-		if host == known.host || known.host[0] == '.' && strings.HasSuffix(host, known.host) {
+		if host == known.host || strings.ContainsRune(".-", rune(known.host[0])) && strings.HasSuffix(host, known.host) {
 			return known.provider
 		}
+	}
+	if strings.HasPrefix(host, "bedrock-runtime") && strings.HasSuffix(host, ".amazonaws.com") {
+		return provider.NameBedrock
 	}
 	return provider.NameCompatible
 }

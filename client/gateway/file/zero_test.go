@@ -19,12 +19,17 @@ func TestGuess(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
 		"api.openai.com": provider.NameOpenAI, "API.OpenAI.com.": provider.NameOpenAI,
-		"api.anthropic.com":       provider.NameAnthropic,
-		"east.openai.azure.com":   provider.NameAzure,
-		"openai.azure.com":        provider.NameCompatible,
-		"notapi.openai.com":       provider.NameCompatible,
-		"api.openai.com.evil.org": provider.NameCompatible,
-		"127.0.0.1":               provider.NameCompatible,
+		"api.anthropic.com":                       provider.NameAnthropic,
+		"east.openai.azure.com":                   provider.NameAzure,
+		"generativelanguage.googleapis.com":       provider.NameGemini,
+		"europe-west1-aiplatform.googleapis.com":  provider.NameVertex,
+		"aiplatform.googleapis.com":               provider.NameVertex,
+		"bedrock-runtime.eu-west-1.amazonaws.com": provider.NameBedrock,
+		"bedrock-runtime.evil.org":                provider.NameCompatible,
+		"openai.azure.com":                        provider.NameCompatible,
+		"notapi.openai.com":                       provider.NameCompatible,
+		"api.openai.com.evil.org":                 provider.NameCompatible,
+		"127.0.0.1":                               provider.NameCompatible,
 	} {
 		if got := file.Guess(host); got != want {
 			t.Errorf("%s: %s, want %s", host, got, want)
@@ -50,7 +55,7 @@ func TestZero(t *testing.T) {
 	for _, row := range [][3]string{
 		{"api.openai.com", "", `upstream: "api.openai.com" is no http or https address`},
 		{"https://u:hunter2@a", "", "upstream: has a user or a password, which belongs into key_file or key_env"},
-		{"https://a", "bedrock", `provider: "bedrock": must be one of`},
+		{"https://a", "acme", `provider: "acme": must be one of`},
 	} {
 		if _, err := file.Zero(row[0], row[1]); err == nil || !strings.Contains(err.Error(), row[2]) {
 			t.Errorf("%s: %v, want %s", row[0], err, row[2])

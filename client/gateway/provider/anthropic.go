@@ -73,8 +73,8 @@ var anthropic = Table{
 		Seen: documented("platform.claude.com rate-limits"),
 	},
 	Routes: []Route{
-		{"/v1/messages", Messages, InBody, AnthropicBody, anthropicPaths},
-		{"/v1/complete", Completions, InBody, AnthropicBody, anthropicPaths},
+		{"/v1/messages", Messages, InBody, AnthropicBody, false, anthropicPaths},
+		{"/v1/complete", Completions, InBody, AnthropicBody, false, anthropicPaths},
 	},
 	Request: "Request-Id",
 }

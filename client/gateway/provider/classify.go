@@ -20,6 +20,9 @@ type Answer struct {
 	// one, and Event is its type (package stream).
 	Body  []byte
 	Event string
+	// Framed: Body is an event, whatever the header says. Fault: it is an error by how it
+	// came, and Event is its code.
+	Framed, Fault bool
 	// Wall is the time of day at which it came.
 	Wall time.Time
 	// Configured are the limits that it was sent under, a minute, by dimension. Empty
@@ -43,23 +46,28 @@ func (t *Table) Classify(a Answer) Verdict {
 	if !failed {
 		return v
 	}
+	said.add(first(a.Header, t.Errors))
 	v.Wait = ParseWait(a.Header, a.Wall)
-	if wait, ok := waitIn(said.message); ok && !v.Wait.Said {
-		v.Wait.Said, v.Wait.For, v.Wait.From = true, wait, "message"
+	if wait, from := said.wait(); from != "" && !v.Wait.Said {
+		v.Wait.Said, v.Wait.For, v.Wait.From = true, wait, from
 	}
 	v.Reason = said.reason()
 	v.Class = Other
 	x := exam{&a, &v, said, status}
+	var ends Ending
 	for i := range t.Signals {
 		if s := &t.Signals[i]; x.fits(s) {
-			v.Class, v.Scope, v.Row = s.Class, s.Scope, s.Seen
+			v.Class, v.Scope, v.Row, v.Dimension, ends = s.Class, s.Scope, s.Seen, s.Dimension, s.Ends
+			if s.Advised > 0 && !v.Wait.Said {
+				v.Wait.Said, v.Wait.For, v.Wait.From = true, s.Advised, "table"
+			}
 			break
 		}
 	}
 	v.name(said.message)
 	switch v.Class {
 	case HardQuota:
-		v.Resumes = resumes(said.message, a.Wall)
+		v.Resumes = ends.at(resumes(said.message, a.Wall), a.Wall, v.Wait)
 	case Adapt:
 		lower, _ := v.Limits.of(Tokens)
 		v.Advertised = lower.Limit
@@ -68,12 +76,31 @@ func (t *Table) Classify(a Answer) Verdict {
 	return v
 }
 
+// at is when a quota ends: on the day that was named, or else as is known of it. Zero: nobody
+// knows.
+func (e Ending) at(named, wall time.Time, wait Wait) time.Time {
+	switch {
+	case !named.IsZero():
+		return named
+	case e == PacificDay:
+		return midnightPacific(wall)
+	case e == AfterWait && wait.Said:
+		return wall.Add(wait.For)
+	default:
+		return time.Time{}
+	}
+}
+
 // words are those of the error that an answer is, with its status: 0 where a
 // stream does not say.
 func (a *Answer) words() (said words, status int, failed bool) {
 	switch {
 	case a.Status >= 400:
 		return read(a.Body), a.Status, true
+	case a.Fault:
+		said = read(a.Body)
+		said.add(a.Event)
+		return said, said.status, true
 	case a.Status >= 200 && a.Status < 300 && a.isStream() && a.mayFail():
 		said = read(a.Body)
 		return said, said.status, said.failed || a.Event == "error" && len(a.Body) > 0
@@ -90,7 +117,7 @@ func (a *Answer) mayFail() bool {
 
 // isStream says whether an answer is a stream of events.
 func (a *Answer) isStream() bool {
-	return strings.HasPrefix(strings.ToLower(first(a.Header, "Content-Type")), "text/event-stream")
+	return a.Framed || strings.HasPrefix(strings.ToLower(first(a.Header, "Content-Type")), "text/event-stream")
 }
 
 func shouldRetry(header http.Header) Retry {
@@ -121,6 +148,11 @@ func (x *exam) fits(s *Signal) bool {
 	}) {
 		return false
 	}
+	if len(s.CodeHas) > 0 && !slices.ContainsFunc(x.said.codes, func(code string) bool {
+		return slices.ContainsFunc(s.CodeHas, func(part string) bool { return strings.Contains(code, part) })
+	}) {
+		return false
+	}
 	if len(s.Begins) > 0 && !slices.ContainsFunc(s.Begins, func(words string) bool {
 		return strings.HasPrefix(x.said.message, words)
 	}) {
@@ -140,7 +172,7 @@ func (x *exam) fits(s *Signal) bool {
 // speaks says whether a signal can be told by its words, in a stream that has no
 // status. Money can't by a word that may be anywhere.
 func (s *Signal) speaks() bool {
-	return len(s.Code) > 0 || len(s.Begins) > 0 || len(s.Says) > 0 && s.Class != HardQuota
+	return len(s.Code)+len(s.CodeHas) > 0 || len(s.Begins) > 0 || len(s.Says) > 0 && s.Class != HardQuota
 }
 
 func (x *exam) holds(c Condition) bool {
@@ -154,6 +186,8 @@ func (x *exam) holds(c Condition) bool {
 		return wait.Said && wait.For >= longHint
 	case NeverFits:
 		return exceeds(x.said.message) || x.verdict.Retry == No && x.untouched()
+	case NothingGiven:
+		return limitless.MatchString(x.said.message)
 	case LimitIsLower:
 		advertised, _ := x.verdict.Limits.of(Tokens)
 		return advertised.Limit > 0 && advertised.Limit < x.answer.Configured[Tokens]
@@ -170,6 +204,9 @@ func (x *exam) untouched() bool {
 
 // asked is how a message says what was too much: "Limit 30000, Requested 36278".
 var asked = regexp.MustCompile(`\blimit:? (\d{1,15})\b.{0,64}\brequested:? (\d{1,15})\b`)
+
+// limitless is how a message says that a limit gives nothing, whoever asks.
+var limitless = regexp.MustCompile(`\blimit: 0\b`)
 
 // exceeds says whether a message says that more was requested than the limit is.
 func exceeds(message string) bool {
@@ -211,7 +248,7 @@ func (v *Verdict) name(message string) {
 		return
 	}
 	for _, n := range named {
-		if strings.Contains(message, n.words) {
+		if v.Dimension == "" && strings.Contains(message, n.words) {
 			v.Dimension = n.dimension
 			break
 		}

@@ -62,6 +62,9 @@ func TestEveryCode(t *testing.T) {
 	t.Run("S3-27_anthropic", func(t *testing.T) { testAnswers(t, anthropicAnswers) })
 	t.Run("S3-27_azure", func(t *testing.T) { testAnswers(t, azureAnswers) })
 	t.Run("S3-27_compatible", func(t *testing.T) { testAnswers(t, compatibleAnswers) })
+	t.Run("S3-27_gemini", func(t *testing.T) { testAnswers(t, geminiAnswers) })
+	t.Run("S3-27_vertex", func(t *testing.T) { testAnswers(t, vertexAnswers) })
+	t.Run("S3-27_bedrock", func(t *testing.T) { testAnswers(t, bedrockAnswers) })
 }
 
 func TestWhatASpendCapTells(t *testing.T) {

@@ -36,10 +36,10 @@ var compatible = Table{
 		Seen: chosen("what is safe where nothing is known"),
 	},
 	Routes: []Route{
-		{"/**/chat/completions", Chat, InBody, OpenAIBody, openAIPaths},
-		{"/**/completions", Completions, InBody, OpenAIBody, openAIPaths},
-		{"/**/responses", Responses, InBody, OpenAIBody, openAIPaths},
-		{"/**/embeddings", Embeddings, InBody, OpenAIBody, openAIPaths},
+		{"/**/chat/completions", Chat, InBody, OpenAIBody, false, openAIPaths},
+		{"/**/completions", Completions, InBody, OpenAIBody, false, openAIPaths},
+		{"/**/responses", Responses, InBody, OpenAIBody, false, openAIPaths},
+		{"/**/embeddings", Embeddings, InBody, OpenAIBody, false, openAIPaths},
 	},
 	Request: "X-Request-Id",
 }

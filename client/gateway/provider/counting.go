@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 )
 
@@ -25,7 +26,44 @@ type Counting struct {
 	MaxAssumed bool
 	// FailedCount: a request that was refused has used one request all the same.
 	FailedCount bool
-	Seen        Seen
+	// CacheReserved: what a cache has counts whole until the use is known.
+	CacheReserved bool
+	// Burndown has the models whose output counts more in the end. The first one that fits
+	// decides.
+	Burndown []Burndown
+	Seen     Seen
+}
+
+// Burndown is how often a token counts that some models put out, once it is known how many
+// there are. Before that each counts once.
+type Burndown struct {
+	// Models are parts of names.
+	Models []string
+	// Times is from 1 to 100.
+	Times int64
+	Seen  Seen
+}
+
+func (b *Burndown) check() error {
+	switch {
+	case len(b.Models) == 0:
+		return errors.New("models: missing")
+	case b.Times < 1 || b.Times > weightMax/Whole:
+		return fmt.Errorf("times: %d: must be from 1 to %d", b.Times, int64(weightMax/Whole))
+	}
+	return b.Seen.check()
+}
+
+// burns is how often a token counts that the model puts out.
+func (c *Counting) burns(model string) int64 {
+	for i := range c.Burndown {
+		for _, part := range c.Burndown[i].Models {
+			if strings.Contains(model, part) {
+				return c.Burndown[i].Times
+			}
+		}
+	}
+	return 1
 }
 
 // Count is one dimension. It is a value: for a model that counts otherwise, change
@@ -118,6 +156,9 @@ func (c *Counting) Charge(w Work) map[string]int64 {
 	output = times(output, min(max(1, w.Choices), countMax/Whole)*Whole)
 	prompt := max(0, w.Input)
 	cached := min(max(0, w.CacheRead), prompt)
+	if c.CacheReserved {
+		cached = 0
+	}
 	amounts := make(map[string]int64, len(c.Counts))
 	for i := range c.Counts {
 		n := &c.Counts[i]
@@ -149,12 +190,15 @@ type Usage struct {
 	Output                       int64
 	// Refused: the provider has not worked on it.
 	Refused bool
+	// Model is what was asked, where some count otherwise (Counting.Burndown).
+	Model string
 }
 
 // Settle is what a request is to be settled with, by dimension, each from 0 to 2^53.
 // A dimension that is not in it stays as it was charged.
 func (c *Counting) Settle(u Usage) map[string]int64 {
 	amounts := make(map[string]int64, len(c.Counts))
+	u.Output = times(max(0, u.Output), c.burns(u.Model)*Whole)
 	for i := range c.Counts {
 		n := &c.Counts[i]
 		switch {

@@ -1,5 +1,6 @@
 // Package provider knows how providers of language models say that they are asked
-// too much: OpenAI, Azure OpenAI, Anthropic, and what speaks as OpenAI does.
+// too much: OpenAI, Azure OpenAI, Anthropic, Gemini, Vertex AI and Bedrock, and what speaks as
+// OpenAI does.
 //
 // What differs between them is data, a Table each: the codes of their errors, the
 // names of their headers, what they count, and where their routes are. Each row

@@ -11,7 +11,9 @@ import (
 // FuzzClassify wants whatever a provider answers to be something that the authority
 // takes, and money never to be retried.
 func FuzzClassify(f *testing.F) {
-	for _, list := range [][]answered{openAIAnswers, anthropicAnswers, azureAnswers, compatibleAnswers} {
+	for _, list := range [][]answered{
+		openAIAnswers, anthropicAnswers, azureAnswers, compatibleAnswers, geminiAnswers, vertexAnswers, bedrockAnswers,
+	} {
 		for _, c := range list {
 			f.Add(c.status, c.header.Get("Retry-After"), "", []byte(c.body))
 		}
@@ -25,7 +27,12 @@ func FuzzClassify(f *testing.F) {
 			h.Set("Content-Type", "text/event-stream")
 		}
 		for _, table := range tables {
-			v := table.Classify(Answer{Status: status, Header: h, Body: body, Event: event, Wall: wall})
+			if table.Errors != "" {
+				h.Set(table.Errors, event)
+			}
+			v := table.Classify(Answer{
+				Status: status, Header: h, Body: body, Event: event, Wall: wall, Fault: event != "" && event != "error",
+			})
 			if v.Class == HardQuota && v.MayRetry() || v.Class == TooLarge && v.MayRetry() {
 				t.Errorf("%s may be retried", v.Class)
 			}

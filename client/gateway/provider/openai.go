@@ -28,10 +28,10 @@ var openAI = Table{
 		Seen:        documented("OpenAI rate-limits guide; help.openai.com 6891753"),
 	},
 	Routes: []Route{
-		{"/v1/chat/completions", Chat, InBody, OpenAIBody, openAIPaths},
-		{"/v1/completions", Completions, InBody, OpenAIBody, openAIPaths},
-		{"/v1/responses", Responses, InBody, OpenAIBody, openAIPaths},
-		{"/v1/embeddings", Embeddings, InBody, OpenAIBody, openAIPaths},
+		{"/v1/chat/completions", Chat, InBody, OpenAIBody, false, openAIPaths},
+		{"/v1/completions", Completions, InBody, OpenAIBody, false, openAIPaths},
+		{"/v1/responses", Responses, InBody, OpenAIBody, false, openAIPaths},
+		{"/v1/embeddings", Embeddings, InBody, OpenAIBody, false, openAIPaths},
 	},
 	Request: "X-Request-Id",
 }

@@ -16,6 +16,8 @@ const (
 	Responses   Kind = "responses"
 	Messages    Kind = "messages"
 	Embeddings  Kind = "embeddings"
+	// Invoke is whatever a model does: its body is the model's own.
+	Invoke Kind = "invoke"
 )
 
 // Body is the form that clients of a route expect errors to have.
@@ -29,6 +31,10 @@ const (
 	OpenAIBody
 	// AnthropicBody is {"type":"error","error":{"type","message"},"request_id"}.
 	AnthropicBody
+	// GoogleBody is {"error":{"code","message","status","details"}}.
+	GoogleBody
+	// AWSBody is {"message"}, with the error's name in a header.
+	AWSBody
 )
 
 // Model is where a request says which model it wants.
@@ -44,13 +50,15 @@ const (
 
 // Route is one path that takes work. All of them are POST.
 type Route struct {
-	// Path has whole segments; {deployment} is any one, and ** at the beginning up to
-	// prefixMax of them.
+	// Path has whole segments. A name in braces is any text in its place, such as
+	// {deployment} in models/{deployment}:run; ** at the beginning is up to prefixMax segments.
 	Path  string
 	Kind  Kind
 	Model Model
 	Body  Body
-	Seen  Seen
+	// Streams: what it answers comes in events, whatever the body asks for.
+	Streams bool
+	Seen    Seen
 }
 
 // Match is a route that fits a path.
@@ -78,7 +86,7 @@ func (t *Table) Route(path string) (Match, bool) {
 	if len(path) > pathMax || !utf8.ValidString(path) {
 		return Match{}, false
 	}
-	var room [8]string
+	var room [12]string
 	segments := room[:0]
 	for segment := range strings.SplitSeq(strings.Trim(path, "/"), "/") {
 		segments = append(segments, segment)
@@ -107,14 +115,27 @@ func (r *Route) match(segments []string) (name string, ok bool) {
 	for _, segment := range segments {
 		var one string
 		one, want, _ = strings.Cut(want, "/")
-		switch {
-		case one == deployment && segment != "" && len(segment) <= deploymentMax:
-			name = segment
-		case one != segment:
+		value, fits := within(one, segment)
+		if !fits {
 			return "", false
+		}
+		if strings.Contains(one, deployment) {
+			name = value
 		}
 	}
 	return name, true
+}
+
+// within is what stands in a segment where its pattern has a name in braces.
+func within(pattern, segment string) (value string, fits bool) {
+	before, name, any := strings.Cut(pattern, "{")
+	if !any {
+		return "", pattern == segment
+	}
+	_, after, _ := strings.Cut(name, "}")
+	value, begins := strings.CutPrefix(segment, before)
+	value, ends := strings.CutSuffix(value, after)
+	return value, begins && ends && value != "" && len(value) <= deploymentMax
 }
 
 func (r *Route) check() error {
@@ -125,7 +146,7 @@ func (r *Route) check() error {
 		return errors.New("path: must say more than **")
 	case r.Kind == "":
 		return errors.New("kind: missing")
-	case r.Body != OpenAIBody && r.Body != AnthropicBody:
+	case r.Body <= ProblemBody || r.Body > AWSBody:
 		return errors.New("body: must be that of a provider")
 	case (r.Model == InPath) != strings.Contains(r.Path, deployment):
 		return errors.New("model: must be where the path has it")

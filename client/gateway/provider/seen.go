@@ -40,7 +40,7 @@ const (
 	gathered = "2026-08-28"
 	// verified is when rows were last compared with copies of their sources. Those that
 	// were say so by afresh.
-	verified = "2026-11-30"
+	verified = "2026-12-01"
 )
 
 func documented(where string) Seen { return Seen{Documented, where, gathered} }
@@ -88,6 +88,9 @@ func (t *Table) Oldest(now time.Time) (Seen, time.Duration) {
 // Rows are the sources of everything in the table.
 func (t *Table) Rows() []Seen {
 	rows := []Seen{t.Counting.Seen}
+	for i := range t.Counting.Burndown {
+		rows = append(rows, t.Counting.Burndown[i].Seen)
+	}
 	for i := range t.Signals {
 		rows = append(rows, t.Signals[i].Seen)
 	}

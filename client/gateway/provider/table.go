@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Table is one provider.
@@ -20,6 +21,8 @@ type Table struct {
 	Routes []Route
 	// Request is the header that names an answer in the provider's own logs.
 	Request string
+	// Errors is the header that has an error's code, empty where the body alone does.
+	Errors string
 }
 
 // Signal is one way to say no. Everything that it names has to fit; of a list one
@@ -31,6 +34,8 @@ type Signal struct {
 	// Code is any of error.type, error.code, error.details.error_code and the code or
 	// type of the body itself.
 	Code []string
+	// CodeHas is anywhere in one of those, or in the id of a quota.
+	CodeHas []string
 	// Begins is how the error's message begins, Says is anywhere in it. Messages quote
 	// what was sent: what closes a key for everybody should not be found by Says in an
 	// answer to a bad request.
@@ -43,8 +48,27 @@ type Signal struct {
 	// Class is what it means, and Scope for whom, where that is known.
 	Class Class
 	Scope Scope
-	Seen  Seen
+	// Dimension is what was exceeded. Empty: the message may say it.
+	Dimension string
+	// Advised is what to wait where the answer does not say. 0: nothing is known.
+	Advised time.Duration
+	// Ends is when a HardQuota ends by itself, where the message names no day.
+	Ends Ending
+	Seen Seen
 }
+
+// Ending is when a quota ends by itself.
+type Ending int
+
+// The endings.
+const (
+	// Unknown: somebody has to do something.
+	Unknown Ending = iota
+	// PacificDay: with the day on the west coast of the United States.
+	PacificDay
+	// AfterWait: when what it asks to wait is over.
+	AfterWait
+)
 
 // Condition is about numbers in an answer.
 type Condition int
@@ -64,6 +88,8 @@ const (
 	LimitIsLower
 	// HintIsLong: it asks to wait an hour or more.
 	HintIsLong
+	// NothingGiven: the message says that the limit is 0.
+	NothingGiven
 )
 
 // Header is one limit in the headers of answers. Empty names are not sent.
@@ -86,10 +112,14 @@ const (
 	NameAzure      = "azure"
 	NameAnthropic  = "anthropic"
 	NameCompatible = "compatible"
+	NameGemini     = "gemini"
+	NameVertex     = "vertex"
+	NameBedrock    = "bedrock"
 )
 
 var tables = map[string]*Table{
 	NameOpenAI: &openAI, NameAzure: &azure, NameAnthropic: &anthropic, NameCompatible: &compatible,
+	NameGemini: &gemini, NameVertex: &vertex, NameBedrock: &bedrock,
 }
 
 // Named is the table of that name.
@@ -131,6 +161,9 @@ func (t *Table) Check() error {
 	for i := range t.Counting.Counts {
 		add("counts", i, t.Counting.Counts[i].check())
 	}
+	for i := range t.Counting.Burndown {
+		add("burndown", i, t.Counting.Burndown[i].check())
+	}
 	add("counting", 0, t.Counting.Seen.check())
 	if len(t.Signals) == 0 || len(t.Routes) == 0 || len(t.Counting.Counts) == 0 {
 		problems = append(problems, fmt.Errorf("%s: signals, routes or counts: missing", t.Name))
@@ -140,7 +173,7 @@ func (t *Table) Check() error {
 
 func (s *Signal) check() error {
 	switch {
-	case len(s.Status) == 0 && len(s.Code) == 0 && len(s.Begins) == 0 && len(s.Says) == 0 && s.Header == "":
+	case len(s.Status) == 0 && !s.speaks() && len(s.Says) == 0 && s.Header == "":
 		return errors.New("fits everything")
 	case s.Class <= None || s.Class > Other:
 		return fmt.Errorf("class: %d: must be from %d to %d", s.Class, None+1, Other)

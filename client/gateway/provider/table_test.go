@@ -188,7 +188,7 @@ func TestAmountsAreAmounts(t *testing.T) {
 				t.Fatalf("%s: %d of %s for %+v, %d for less", table.Name, amount, dimension, w, charge[dimension])
 			}
 		}
-		u := Usage{any64.Draw(t, "in"), any64.Draw(t, "read"), any64.Draw(t, "write"), any64.Draw(t, "out"), false}
+		u := Usage{any64.Draw(t, "in"), any64.Draw(t, "read"), any64.Draw(t, "write"), any64.Draw(t, "out"), false, ""}
 		for dimension, amount := range table.Counting.Settle(u) {
 			if amount < 0 || amount > countMax {
 				t.Fatalf("%s: %d of %s for %+v", table.Name, amount, dimension, u)

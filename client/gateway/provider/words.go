@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -33,16 +34,22 @@ type words struct {
 	message string
 	// status is an HTTP status within the body, 0 for none.
 	status int
+	// delay is what a field asks to wait, where told.
+	delay time.Duration
+	told  bool
 }
 
 // codePaths and messagePaths are where errors have their words, the path that says
 // most first. Arrays are looked through as if they were not there.
 var (
 	codePaths = []string{
-		"error.details.error_code", "error.code", "error.type", "error.status", "response.error.code",
+		"error.details.violations.quotaId", "error.details.error_code", "error.code", "error.type", "error.status",
+		"response.error.code",
 		"response.error.type", "error_code", "code", "type",
+		"__type", "error.details.reason",
 	}
 	messagePaths = []string{"error.message", "message", "error", "response.error.message"}
+	delayPath    = "error.details.retryDelay"
 	statusPaths  = []string{"error.code", "error.status", "statusCode", "status", "code"}
 )
 
@@ -119,7 +126,7 @@ func (r *reader) top() *frame {
 }
 
 // keysMax is how many keys lead to any word of an error.
-const keysMax = 3
+const keysMax = 4
 
 // path is where the next value is: the keys to it, with dots. It is empty where no
 // word can be any more.
@@ -145,11 +152,13 @@ func (r *reader) text(path, value string) {
 	}
 	switch {
 	case value == "" || path == "type" && value == "error":
+	case path == delayPath && !r.told:
+		r.delay, r.told = number(strings.TrimSuffix(value, "s"), time.Second)
 	case slices.Contains(codePaths, path) && len(r.codes) < codesMax:
 		if at := slices.Index(codePaths, path); len(r.codes) == 0 || at < r.rank {
 			r.best, r.rank = len(r.codes), at
 		}
-		r.codes = append(r.codes, strings.ToLower(clip(value, codeMax)))
+		r.codes = append(r.codes, codeOf(value))
 	case slices.Contains(messagePaths, path) && r.message == "":
 		r.message = strings.ToLower(clip(value, messageMax))
 	}
@@ -160,6 +169,36 @@ func (r *reader) number(path string, value json.Number) {
 	if err == nil && slices.Contains(statusPaths, path) && status >= 400 && status < 600 && r.status == 0 {
 		r.status = status
 	}
+}
+
+// codeOf is a code without the name space that some put before it, and the address that some
+// put behind: com.amazon.coral#ThrottlingException:http://….
+func codeOf(value string) string {
+	if at := strings.LastIndexByte(value, '#'); at >= 0 {
+		value = value[at+1:]
+	}
+	value, _, _ = strings.Cut(value, ":")
+	return strings.ToLower(clip(value, codeMax))
+}
+
+// add adds a code that stands elsewhere, and says more than all others.
+func (w *words) add(value string) {
+	if code := codeOf(value); code != "" {
+		w.best = len(w.codes)
+		w.codes = append(w.codes, code)
+	}
+}
+
+// wait is what an error asks to wait: the longer one where a field and the message do. from is
+// empty where neither does.
+func (w *words) wait() (wait time.Duration, from string) {
+	if said, ok := waitIn(w.message); ok {
+		wait, from = said, "message"
+	}
+	if w.told && (from == "" || w.delay >= wait) {
+		wait, from = w.delay, "retrydelay"
+	}
+	return wait, from
 }
 
 // reason is the provider's own word.

@@ -59,6 +59,8 @@ func page(r Refusal) string {
 	}{
 		{"openai", Asker{Body: provider.OpenAIBody, Accept: "application/json", RequestID: "req_7"}},
 		{"anthropic", Asker{Body: provider.AnthropicBody, RequestID: "req_7"}},
+		{"google", Asker{Body: provider.GoogleBody}},
+		{"aws", Asker{Body: provider.AWSBody}},
 		{"problem", Asker{}},
 	} {
 		a := r.HTTP(shape.to, half)

@@ -62,7 +62,7 @@ func (r *Refusal) HTTP(to Asker, draw Draw) Answer {
 	}
 	setLimits(a.Header, r.told(), hint.Wait)
 	a.Header.Set("Cache-Control", "no-store")
-	content, body := r.body(to, hint)
+	content, body := r.body(to, hint, &a)
 	a.Header.Set("Content-Type", content)
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -83,13 +83,17 @@ func (a *Answer) Write(w http.ResponseWriter) {
 	_, _ = w.Write(a.Body)
 }
 
-func (r *Refusal) body(to Asker, hint Hint) (content string, body any) {
+func (r *Refusal) body(to Asker, hint Hint, a *Answer) (content string, body any) {
 	switch {
 	case wantsProblem(to.Accept):
 	case to.Body == provider.OpenAIBody:
 		return contentJSON, r.openAI(hint)
 	case to.Body == provider.AnthropicBody:
 		return contentJSON, r.anthropic(to, hint)
+	case to.Body == provider.GoogleBody:
+		return contentJSON, r.google(hint)
+	case to.Body == provider.AWSBody:
+		return contentJSON, r.aws(a, hint)
 	}
 	return contentProblem, r.problem(hint)
 }

@@ -310,6 +310,7 @@ func TestAGatewayBehindAGateway(t *testing.T) {
 	t.Parallel()
 	for body, name := range map[provider.Body]string{
 		provider.OpenAIBody: provider.NameCompatible, provider.AnthropicBody: provider.NameAnthropic,
+		provider.GoogleBody: provider.NameGemini, provider.AWSBody: provider.NameBedrock,
 	} {
 		table, err := provider.Named(name)
 		if err != nil {
@@ -346,7 +347,7 @@ func FuzzRefusals(f *testing.F) {
 				Limit: name, Dimension: name, Reason: "RATE", Quota: 1, Known: true, Full: time.Second,
 			}},
 		}
-		for _, body := range []provider.Body{provider.ProblemBody, provider.OpenAIBody, provider.AnthropicBody} {
+		for body := provider.ProblemBody; body <= provider.AWSBody; body++ {
 			a := r.HTTP(Asker{Body: body, Accept: accept, RequestID: name}, half)
 			if !json.Valid(a.Body) {
 				t.Errorf("%q", a.Body)

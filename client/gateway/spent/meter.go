@@ -2,6 +2,8 @@ package spent
 
 import (
 	"bytes"
+	"net/http"
+	"strconv"
 
 	"github.com/quorlease/quorlease/client/gateway/estimate"
 	"github.com/quorlease/quorlease/client/gateway/stream"
@@ -22,6 +24,8 @@ type Meter struct {
 	done                      bool
 	// generated: some text was.
 	generated bool
+	// told: headers said what was used.
+	told bool
 	// body: it is one, whole: it was read to its end, and broken: it is not JSON.
 	body, whole, broken bool
 }
@@ -67,6 +71,25 @@ func (m *Meter) Frame(f stream.Frame) {
 	}
 }
 
+// headerNumbers are the headers in which some answers have what they used, whatever their body is.
+var headerNumbers = map[string]number{
+	"X-Amzn-Bedrock-Input-Token-Count": input, "X-Amzn-Bedrock-Output-Token-Count": output,
+	"X-Amzn-Bedrock-Cache-Read-Input-Token-Count":  cacheRead,
+	"X-Amzn-Bedrock-Cache-Write-Input-Token-Count": cacheWrite,
+}
+
+// Header reads what stands before an answer, first of all. What can't be read is passed over.
+func (m *Meter) Header(h http.Header) {
+	var found numbers
+	for name, n := range headerNumbers {
+		if value, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && value >= 0 && value <= numberMax {
+			found.of[n], found.given[n] = value, true
+			m.told = true
+		}
+	}
+	m.numbers.merge(&found)
+}
+
 // finish notes that the answer is finished.
 func (m *Meter) finish() {
 	if m.finished == 0 {
@@ -87,7 +110,7 @@ func (m *Meter) End() Usage {
 		u := m.numbers.usage()
 		u.State = Complete
 		return u
-	case m.said > 0 || m.generated:
+	case m.said > 0 || m.told || m.generated:
 		return m.partial()
 	default:
 		return Usage{}
@@ -107,6 +130,9 @@ func (m *Meter) Cut() Usage {
 
 func (m *Meter) complete() bool {
 	switch {
+	case m.body && m.told:
+		// Said before it began, of a body that need not be JSON.
+		return true
 	case m.said == 0:
 		return false
 	case m.body:

@@ -34,11 +34,14 @@ var words = map[string]scan.Word{
 	"cached_tokens": word(cached), "cachedContentTokenCount": word(cached), "prompt_cache_hit_tokens": word(cached),
 	"cache_read_input_tokens": word(cacheRead), "cacheReadInputTokens": word(cacheRead),
 	"cache_creation_input_tokens": word(cacheWrite), "cacheWriteInputTokens": word(cacheWrite),
+	"inputTokenCount": word(input), "outputTokenCount": word(output),
+	"cacheReadInputTokenCount": word(cacheRead), "cacheWriteInputTokenCount": word(cacheWrite),
 	"total_tokens": word(total), "totalTokens": word(total), "totalTokenCount": word(total),
 
-	"usage": wUsage, "usageMetadata": wUsage, "message": wHolder, "response": wHolder,
+	"usage": wUsage, "usageMetadata": wUsage, "amazon-bedrock-invocationMetrics": wUsage,
+	"message": wHolder, "response": wHolder,
 	"prompt_tokens_details": wDetails, "input_tokens_details": wDetails,
-	"type": wType, "finish_reason": wFinish, "finishReason": wFinish, "stop_reason": wFinish,
+	"type": wType, "finish_reason": wFinish, "finishReason": wFinish, "stop_reason": wFinish, "stopReason": wFinish,
 
 	"choices": wChoices, "delta": wDelta, "content": wContent, "output": wOutput, "candidates": wCandidates,
 	"logprobs": wLogprobs,
@@ -46,6 +49,7 @@ var words = map[string]scan.Word{
 	// What stands beside generated text and is none.
 	"id": wQuiet, "role": wQuiet, "object": wQuiet, "status": wQuiet, "call_id": wQuiet, "data": wQuiet,
 	"signature": wQuiet, "encrypted_content": wQuiet, "stop_sequence": wQuiet,
+	"thoughtSignature": wQuiet, "category": wQuiet, "probability": wQuiet, "toolUseId": wQuiet,
 }
 
 // ends are the types of events with which an answer ends.

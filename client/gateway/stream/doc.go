@@ -1,5 +1,6 @@
 // Package stream passes Server-Sent Events on, as the HTML standard describes them
-// (section 9.2), byte for byte and each frame as soon as it is there.
+// (section 9.2), byte for byte and each frame as soon as it is there. So it does with the
+// binary messages of Bedrock, and with the elements of one array of JSON (Format).
 //
 // A Reader cuts a stream into frames, wherever reads happen to end, and looks at the
 // first event before anything was passed on: providers answer 200 and then say that they

@@ -16,6 +16,8 @@ type Frame struct {
 	// stands at the end of a stream without an empty line after it. Neither is looked at,
 	// and the latter is no event.
 	Whole bool
+	// Fault: it is an error by how it came, and Event is its code.
+	Fault bool
 
 	// dataAt is where in Raw all of Data stands, -1 where it was put together of lines.
 	dataAt int

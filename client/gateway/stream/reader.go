@@ -7,6 +7,8 @@ import (
 
 // Options are what a Reader goes by. The zero value has the defaults.
 type Options struct {
+	// Format is how the stream is cut into frames. Default Events.
+	Format Format
 	// FrameMax is how long a frame may be, in bytes, to be looked at. A longer one passes in
 	// pieces of that length. It is what a stream takes of memory at most where it has such
 	// frames; otherwise it takes 4 KiB, or what its longest frame had. Default 4 MiB, at
@@ -34,6 +36,8 @@ type Reader struct {
 	buf                        []byte
 	start, scanned, end, found int
 	lines                      lines
+	// framing is that of a stream which is no lines, nil for lines.
+	framing framing
 	// cut: pieces of the present frame were returned already.
 	cut bool
 	// second: a frame was returned, so that no other one is the first.
@@ -55,7 +59,7 @@ func NewReader(src io.Reader, options Options) *Reader {
 	if options.HoldMax <= 0 {
 		options.HoldMax = 4 << 10
 	}
-	return &Reader{src: src, options: options}
+	return &Reader{src: src, options: options, framing: framingOf(options.Format)}
 }
 
 // Next returns the next frame as soon as its last byte was read. Its error is that of the
@@ -73,7 +77,7 @@ func (r *Reader) next() (Frame, error) {
 	for {
 		switch {
 		case r.find():
-			return r.take(r.found, !r.cut), nil
+			return r.take(r.found, !r.cut && !r.lost()), nil
 		case r.end-r.start >= r.options.FrameMax:
 			f := r.take(r.end, false)
 			r.cut = true
@@ -94,6 +98,9 @@ func (r *Reader) Ready() bool {
 
 // find looks for the end of the present frame in what was read.
 func (r *Reader) find() bool {
+	if r.framing != nil {
+		return r.findFramed()
+	}
 	for r.found == 0 && r.scanned < r.end {
 		c := r.buf[r.scanned]
 		r.scanned++
@@ -111,12 +118,32 @@ func (r *Reader) find() bool {
 	return r.found > 0
 }
 
+// findFramed is find for what is no lines. Where no frame can be found any more, what has come
+// passes as it is.
+func (r *Reader) findFramed() bool {
+	for r.found == 0 && r.scanned < r.end {
+		r.scanned++
+		if r.lost() {
+			r.scanned = r.end
+		}
+		if r.lost() || r.framing.ends(r.buf[r.scanned-1]) {
+			r.found = r.scanned
+		}
+	}
+	return r.found > 0
+}
+
+func (r *Reader) lost() bool { return r.framing != nil && r.framing.lost() }
+
 // take returns what was read up to end as a frame, or as a piece of one.
 func (r *Reader) take(end int, whole bool) Frame {
 	f := Frame{Raw: r.buf[r.start:end:end], Whole: whole, dataAt: -1}
 	r.start, r.found, r.cut = end, 0, false
 	r.scanned = max(r.scanned, end)
-	if whole {
+	switch {
+	case whole && r.framing != nil:
+		r.framing.parse(&f)
+	case whole:
 		r.scratch = f.parse(!r.second, r.scratch)
 	}
 	r.second = true

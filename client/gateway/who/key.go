@@ -34,9 +34,9 @@ func readHash(text string) (sum digest, problem string) {
 	}
 }
 
-// credentials are the headers that clients put keys into: those of OpenAI, of Anthropic and
-// of Azure.
-var credentials = []string{"Authorization", "X-Api-Key", "Api-Key"}
+// credentials are the headers that clients put keys into: those of OpenAI, of Anthropic, of
+// Azure and of Google.
+var credentials = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
 
 // Credentials are the headers in which a key is looked for.
 func Credentials() []string { return append([]string(nil), credentials...) }

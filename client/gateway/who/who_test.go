@@ -324,7 +324,7 @@ func TestHeaders(t *testing.T) {
 		request: ask("api-key", "edge-key", "x-app", "web", "x-priority", "batch", "x-client-id", "desk"),
 		want:    "web/shop/batch",
 	}.check(t, b)
-	if got := Credentials(); !slices.Equal(got, []string{"Authorization", "X-Api-Key", "Api-Key"}) {
+	if got := Credentials(); !slices.Equal(got, []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}) {
 		t.Errorf("%q", got)
 	}
 }

@@ -90,7 +90,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 		"`address` to listen on for /healthz, /readyz, /metrics and /cleared; none without")
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
-		"how it answers: openai, azure, anthropic or compatible; else as its `name` suggests")
+		"how it answers: openai, azure, anthropic, gemini, vertex, bedrock or compatible; else as its `name` suggests")
 	o.alerts.Define(flags)
 	flags.DurationVar(&o.drain, "drain", drainDefault, "how long answers may take to end when it is told to stop")
 	flags.BoolVar(&o.insecure, "insecure", false, "accept plaintext beyond loopback")
