@@ -29,6 +29,9 @@ const speed = 60
 var tables = map[upstream.API]string{
 	upstream.OpenAI: provider.NameOpenAI, upstream.Azure: provider.NameAzure,
 	upstream.Anthropic: provider.NameAnthropic,
+	upstream.Gemini:    provider.NameGemini,
+	upstream.Vertex:    provider.NameVertex,
+	upstream.Bedrock:   provider.NameBedrock,
 }
 
 // place is a gateway, and the provider behind it.

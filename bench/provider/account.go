@@ -50,6 +50,8 @@ type Rules struct {
 	// SpendCap is when the account has spent what it may spend; nil: never. Its end
 	// is the day on which it is let in again.
 	SpendCap *Span
+	// Day is how many requests a day has beside; nil: any number.
+	Day *Day
 }
 
 // Check says everything that is wrong with the rules.
@@ -84,6 +86,9 @@ func (r Rules) Check() error {
 	if cap := r.SpendCap; cap != nil && cap.Until != 0 && cap.Until <= cap.From {
 		problems = append(problems, fmt.Errorf("spend cap: it ends at %v, before it begins at %v", cap.Until, cap.From))
 	}
+	if d := r.Day; d != nil && (d.Requests < 1 || d.Requests > 1e8 || d.Ends <= 0 || d.Ends > 24*time.Hour) {
+		problems = append(problems, fmt.Errorf("day: %d until %v are not within 1 and 10^8, and 24h", d.Requests, d.Ends))
+	}
 	return errors.Join(problems...)
 }
 
@@ -102,13 +107,14 @@ type Account struct {
 	minute   *Minute
 	window   *Window
 	speed    *Acceleration
+	days     *days
 	underway int
 }
 
 // NewAccount is an account at time 0, by rules that Check finds nothing wrong
 // with.
 func NewAccount(rules Rules) *Account {
-	a := &Account{rules: rules, speed: NewAcceleration(rules.Growth)}
+	a := &Account{rules: rules, speed: NewAcceleration(rules.Growth), days: newDays(rules.Day)}
 	if rules.FixedMinute {
 		a.minute = NewMinute(rules.Limits.Input)
 		a.counted = a.minute
@@ -138,6 +144,9 @@ func (a *Account) Ask(now time.Duration, call Call) Answer {
 	if cap := a.rules.SpendCap; cap != nil && cap.Has(now) {
 		return refused(SpendCap, 0)
 	}
+	if a.days.full(now) {
+		return refused(Daily, 0)
+	}
 	if a.rules.Concurrent > 0 && a.underway >= a.rules.Concurrent {
 		return refused(Concurrent, time.Second)
 	}
@@ -152,6 +161,7 @@ func (a *Account) Ask(now time.Duration, call Call) Answer {
 	answer := a.counted.Ask(now, call)
 	if answer.OK {
 		a.underway++
+		a.days.count()
 		a.window.Count(now)
 		a.speed.Count(now, call.Input)
 	}

@@ -26,6 +26,7 @@ const (
 	SlowDown   Reason = "slow_down"
 	SpendCap   Reason = "spend_cap"
 	Concurrent Reason = "concurrent"
+	Daily      Reason = "daily"
 )
 
 // Answer is what a provider says of one call.

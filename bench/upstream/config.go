@@ -3,6 +3,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorlease/quorlease/bench/provider"
@@ -11,19 +12,25 @@ import (
 // API is whose interface is served.
 type API string
 
-// The three providers.
+// The providers.
 const (
 	OpenAI    API = "openai"
 	Azure     API = "azure"
 	Anthropic API = "anthropic"
+	Gemini    API = "gemini"
+	Vertex    API = "vertex"
+	Bedrock   API = "bedrock"
 )
+
+// APIs are all of them.
+func APIs() []API { return []API{OpenAI, Azure, Anthropic, Gemini, Vertex, Bedrock} }
 
 // Config says what a provider is like.
 type Config struct {
 	// API is whose answers it gives. Required.
 	API API
 	// Rules are what the account is refused for. The zero Rules refuse nothing.
-	// OpenAI and Azure count tokens of both directions together, in Limits.Input.
+	// OpenAI, Azure and Bedrock count tokens of both directions together, in Limits.Input.
 	Rules provider.Rules
 	// Clock is the scenario's time. Required.
 	Clock Clock
@@ -46,6 +53,9 @@ type Config struct {
 	// written, and the limit of a request has no part in it. For Anthropic only, which
 	// did the former once: the other two estimate always and give nothing back.
 	EstimateOutput bool
+	// Burndown is how often a token counts that was written, in the end. 0: once. For Bedrock
+	// only. At most 100.
+	Burndown int64
 	// LedgerMax is how many calls the ledger keeps, the newest. 0: 100,000.
 	LedgerMax int
 }
@@ -62,8 +72,16 @@ const (
 // fill puts the defaults in and says everything that is wrong.
 func (c *Config) fill() error {
 	var problems []error
-	if c.API != OpenAI && c.API != Azure && c.API != Anthropic {
-		problems = append(problems, fmt.Errorf("api: %q is none of openai, azure and anthropic", c.API))
+	if !slices.Contains(APIs(), c.API) {
+		problems = append(problems, fmt.Errorf("api: %q is none of %q", c.API, APIs()))
+	}
+	for cause, there := range map[Cause]bool{SpendCap: c.Rules.SpendCap != nil, Daily: c.Rules.Day != nil} {
+		if _, known := refusals[c.API][cause]; there && !known {
+			problems = append(problems, fmt.Errorf("rules: %s was never seen to refuse for %q", c.API, cause))
+		}
+	}
+	if c.Burndown < 0 || c.Burndown > 100 || c.Burndown > 0 && c.API != Bedrock {
+		problems = append(problems, fmt.Errorf("burndown: %d is not within 0 and 100, of bedrock", c.Burndown))
 	}
 	if c.Clock == nil {
 		problems = append(problems, errors.New("clock: missing"))
@@ -107,8 +125,8 @@ func (c *Config) fill() error {
 
 // Usual is how an API counts an account with these limits a minute: OpenAI in buckets
 // that refused calls drain too, Azure in minutes of the clock with requests in
-// windows of ten seconds, Anthropic in buckets. OpenAI and Azure have one limit of
-// tokens, in limits.Input, and limits.Output is not looked at.
+// windows of ten seconds, all others in buckets. Gemini and Vertex limit input alone, OpenAI,
+// Azure and Bedrock have one limit of tokens, in limits.Input, and limits.Output is not looked at.
 func Usual(api API, limits provider.Limits) provider.Rules {
 	switch api {
 	case OpenAI:
@@ -117,6 +135,8 @@ func Usual(api API, limits provider.Limits) provider.Rules {
 	case Azure:
 		limits.Output = 0
 		return provider.Rules{Limits: limits, FixedMinute: true, Window: 10 * time.Second}
+	case Gemini, Vertex, Bedrock:
+		limits.Output = 0
 	case Anthropic:
 	}
 	return provider.Rules{Limits: limits}

@@ -1,5 +1,5 @@
 // Package upstream serves simulated providers of language models over HTTP: what
-// OpenAI, Azure OpenAI and Anthropic answer, with the statuses, bodies and headers
+// OpenAI, Azure OpenAI, Anthropic, Gemini, Vertex AI and Bedrock answer, with the statuses, bodies and headers
 // that were seen in their documents and in answers, over the accounts of
 // bench/provider.
 //
@@ -11,7 +11,8 @@
 // There is no chance in it: the text that is answered, and how long it is, follow
 // from the request and Config.Seed.
 //
-//   - Chat completions, responses, embeddings and messages, plain and streaming.
+//   - Chat completions, responses, embeddings, messages, contents and converse, plain and
+//     streaming.
 //   - Prompts are estimated at a token for four characters, and really are what
 //     tokens counts: the two differ, as they do at a provider.
 //   - What an account is refused for is in provider.Rules. What goes wrong besides

@@ -17,6 +17,7 @@ func (s *Server) limited(h http.Header, what shape, now time.Duration, state pro
 		azureLimits(h, what, state)
 	case Anthropic:
 		s.anthropicLimits(h, now, state)
+	case Gemini, Vertex, Bedrock:
 	}
 }
 
@@ -96,5 +97,8 @@ func (s *Server) named(h http.Header, id string, took time.Duration) {
 	case Anthropic:
 		h.Set("request-id", id)
 		h.Set("anthropic-organization-id", "simulated")
+	case Bedrock:
+		h.Set("x-amzn-requestid", id)
+	case Gemini, Vertex:
 	}
 }

@@ -40,6 +40,9 @@ const (
 	CreditBalanceTooLow Cause = "credit_balance_too_low"
 	Billing             Cause = "billing_error"
 
+	// Daily is a quota of a day.
+	Daily Cause = "daily"
+
 	Unauthorized Cause = "unauthorized"
 	Malformed    Cause = "malformed"
 	NotFound     Cause = "not_found"
@@ -77,6 +80,8 @@ func causeOf(answer provider.Answer) Cause {
 		return SpendCap
 	case provider.Concurrent:
 		return Concurrent
+	case provider.Daily:
+		return Daily
 	case provider.Exhausted:
 	}
 	if answer.RetryAfter == 0 {
@@ -105,7 +110,10 @@ func (d denial) message(r refusal, model string, start time.Time, now time.Durat
 }
 
 // body is a refusal in the provider's shape.
-func (r refusal) body(api API, message, id string) map[string]any {
+func (r refusal) body(api API, wait time.Duration, message, id string) map[string]any {
+	if api.isCloud() {
+		return r.cloudBody(api, message, wait)
+	}
 	if api == Anthropic {
 		failure := map[string]any{"type": r.kind, "message": message}
 		if r.detailsCode != "" {
@@ -131,6 +139,12 @@ func orNull(text string) any {
 // hint writes how long to wait, as each provider does, and that there is no use in
 // it.
 func (r refusal) hint(h http.Header, api API, wait time.Duration) {
+	if api == Bedrock {
+		h.Set("x-amzn-errortype", r.kind+amzError)
+	}
+	if api.isCloud() {
+		return
+	}
 	if r.neverRetry {
 		h.Set("x-should-retry", "false")
 	}

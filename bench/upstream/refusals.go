@@ -141,4 +141,7 @@ var anthropicRefusals = map[Cause]refusal{
 	Closed:       {status: 503, kind: "api_error", message: "The server is shutting down."},
 }
 
-var refusals = map[API]map[Cause]refusal{OpenAI: openAIRefusals, Azure: azureRefusals, Anthropic: anthropicRefusals}
+var refusals = map[API]map[Cause]refusal{
+	OpenAI: openAIRefusals, Azure: azureRefusals, Anthropic: anthropicRefusals,
+	Gemini: geminiRefusals, Vertex: vertexRefusals, Bedrock: bedrockRefusals,
+}

@@ -31,6 +31,14 @@ type request struct {
 	StreamOptions       struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
+	Contents          json.RawMessage `json:"contents"`
+	SystemInstruction json.RawMessage `json:"systemInstruction"`
+	GenerationConfig  struct {
+		MaxOutputTokens *int64 `json:"maxOutputTokens"`
+	} `json:"generationConfig"`
+	InferenceConfig struct {
+		MaxTokens *int64 `json:"maxTokens"`
+	} `json:"inferenceConfig"`
 	EncodingFormat string `json:"encoding_format"`
 	Dimensions     int    `json:"dimensions"`
 }
@@ -70,7 +78,7 @@ func route(api API, path string) (what shape, deployment string) {
 // credential is what the request shows; it is not compared with anything.
 func credential(h http.Header) string {
 	bearer := strings.TrimPrefix(h.Get("Authorization"), "Bearer ")
-	for _, name := range []string{"x-api-key", "api-key"} {
+	for _, name := range []string{"x-api-key", "api-key", "x-goog-api-key"} {
 		if key := h.Get(name); key != "" {
 			return key
 		}
@@ -88,12 +96,15 @@ func parse(what shape, deployment string, body []byte) (*request, error) {
 		r.Model = deployment
 	}
 	needs := map[shape]json.RawMessage{
-		chat: r.Messages, messages: r.Messages, responses: r.Input, embeddings: r.Input,
+		chat: r.Messages, messages: r.Messages, converse: r.Messages, responses: r.Input, embeddings: r.Input,
+		contents: r.Contents,
 	}[what]
 	switch {
 	case r.Model == "":
 		return nil, errors.New("model: Field required")
-	case len(needs) == 0 && (what == chat || what == messages):
+	case len(needs) == 0 && what == contents:
+		return nil, errors.New("contents: Field required")
+	case len(needs) == 0 && (what == chat || what == messages || what == converse):
 		return nil, errors.New("messages: Field required")
 	case len(needs) == 0:
 		return nil, errors.New("input: Field required")
@@ -113,7 +124,10 @@ func parse(what shape, deployment string, body []byte) (*request, error) {
 
 // limit is how long the answer may be.
 func (r *request) limit() int64 {
-	for _, n := range []*int64{r.MaxCompletionTokens, r.MaxOutputTokens, r.MaxTokens} {
+	for _, n := range []*int64{
+		r.MaxCompletionTokens, r.MaxOutputTokens, r.MaxTokens, r.GenerationConfig.MaxOutputTokens,
+		r.InferenceConfig.MaxTokens,
+	} {
 		if n != nil {
 			return *n
 		}
@@ -132,7 +146,9 @@ type prompt struct {
 
 func (r *request) prompt() *prompt {
 	p := &prompt{}
-	for _, part := range []json.RawMessage{r.Tools, r.System, r.Instructions, r.Messages, r.Input} {
+	for _, part := range []json.RawMessage{
+		r.Tools, r.System, r.Instructions, r.SystemInstruction, r.Messages, r.Contents, r.Input,
+	} {
 		var value any
 		if len(part) > 0 && json.Unmarshal(part, &value) == nil {
 			p.walk(value)
@@ -181,6 +197,10 @@ func (s *Server) estimated(what shape, r *request, p *prompt, read int64) provid
 		return provider.Call{Input: max(1, in-read), Output: r.limit()}
 	case s.config.API == Anthropic:
 		return provider.Call{Input: max(1, in-read)}
+	case s.config.API == Gemini || s.config.API == Vertex:
+		return provider.Call{Input: max(1, in)}
+	case s.config.API == Bedrock:
+		return provider.Call{Input: in + r.limit()}
 	case what == embeddings:
 		return provider.Call{Input: in}
 	case s.config.API == Azure:

@@ -87,6 +87,8 @@ type call struct {
 	// events is how many with text were sent, and sent when the last of any kind was.
 	events int
 	sent   time.Duration
+	// elements: its stream is one array, and sentAny: it has begun.
+	elements, sentAny bool
 }
 
 // ServeHTTP answers one call. Where a fault breaks the connection it panics with
@@ -133,6 +135,10 @@ func (s *Server) end(c *call) {
 		if s.config.EstimateOutput {
 			s.mu.account.Settle(now, provider.Call{Output: c.written - c.record.Estimated.Output})
 		}
+		if s.config.API == Bedrock {
+			used := c.prompt.tokens + c.written*max(1, s.config.Burndown)
+			s.mu.account.Settle(now, provider.Call{Input: used - c.record.Estimated.Input})
+		}
 		c.record.Billed, c.record.CacheRead = provider.Call{Input: c.prompt.tokens, Output: c.written}, c.read
 	}
 	s.mu.book.add(c.record, s.config.LedgerMax)
@@ -143,6 +149,11 @@ func (s *Server) end(c *call) {
 // serve finds out what is asked, asks the account, and answers.
 func (c *call) serve(ctx context.Context, r *http.Request) {
 	what, deployment := route(c.s.config.API, r.URL.Path)
+	streams := false
+	if c.s.config.API.isCloud() {
+		what, deployment, streams = cloudRoute(c.s.config.API, r.URL.Path)
+		c.elements = what == contents && r.URL.Query().Get("alt") != "sse"
+	}
 	c.what = what
 	if what == "" || r.Method != http.MethodPost {
 		c.refuse(ctx, denial{cause: NotFound, detail: r.Method + " " + short(r.URL.Path)})
@@ -161,6 +172,7 @@ func (c *call) serve(ctx context.Context, r *http.Request) {
 		c.refuse(ctx, denial{cause: Malformed, detail: err.Error()})
 		return
 	}
+	c.request.Stream = c.request.Stream || streams
 	c.record.Model, c.record.Stream = short(c.request.Model), c.request.Stream && what != embeddings
 	c.prompt = c.request.prompt()
 	if no, ok := c.admit(); !ok {
@@ -198,9 +210,11 @@ func (c *call) admit() (denial, bool) {
 	if c.what != embeddings {
 		c.length = min(s.config.OutputTokens, c.request.limit())
 	}
-	if s.config.API == Anthropic {
+	switch s.config.API {
+	case Anthropic, Gemini, Vertex:
 		// The estimate is put right once the prompt has been read.
 		s.mu.account.Settle(now, provider.Call{Input: c.prompt.tokens - c.read - call.Input})
+	case OpenAI, Azure, Bedrock:
 	}
 	s.limited(c.w.Header(), c.what, now, state)
 	s.named(c.w.Header(), c.id, s.config.Latency)
@@ -257,7 +271,7 @@ func (c *call) answer(no denial) {
 	s.named(h, c.id, now-c.record.Arrived)
 	r.hint(h, s.config.API, no.wait)
 	c.record.Cause, c.record.Status = no.cause, r.status
-	c.json(r.status, r.body(s.config.API, no.message(r, c.record.Model, s.config.Start, now), c.id))
+	c.json(r.status, r.body(s.config.API, no.wait, no.message(r, c.record.Model, s.config.Start, now), c.id))
 }
 
 // json writes a whole body.

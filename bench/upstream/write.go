@@ -36,6 +36,10 @@ func (c *call) voice() voice {
 		return messagesVoice{c}
 	case embeddings:
 		return embeddingsVoice{c}
+	case contents:
+		return contentsVoice{c}
+	case converse:
+		return converseVoice{c}
 	default:
 		return chatVoice{c}
 	}
@@ -115,7 +119,7 @@ var errStopped = errors.New("stopped")
 // stream answers in pieces.
 func (c *call) stream(ctx context.Context) {
 	h := c.w.Header()
-	h.Set("Content-Type", "text/event-stream; charset=utf-8")
+	h.Set("Content-Type", c.contentType())
 	h.Set("Cache-Control", "no-cache")
 	// The first byte is not sent before the first token is there.
 	if c.write(ctx, 0) != nil {
@@ -137,9 +141,14 @@ func (c *call) stream(ctx context.Context) {
 		}
 		c.events++
 	}
-	if c.emit(ctx, voice.close()) == nil {
-		c.record.Outcome = Served
+	if c.emit(ctx, voice.close()) != nil {
+		return
 	}
+	if c.elements {
+		// Who has all elements needs no more.
+		_, _ = c.w.Write([]byte("]"))
+	}
+	c.record.Outcome = Served
 }
 
 // wait writes on, with pings in a silence that grows long.
@@ -199,10 +208,12 @@ func (c *call) fail(ctx context.Context) error {
 func (c *call) spoilt() event {
 	api := c.s.config.API
 	r := refusals[api][c.fault.Cause]
-	body := r.body(api, denial{cause: c.fault.Cause}.message(r, c.record.Model, c.s.config.Start, c.record.Arrived), c.id)
+	body := r.body(api, c.fault.Wait, denial{cause: c.fault.Cause}.message(r, c.record.Model, c.s.config.Start, c.record.Arrived), c.id)
 	switch {
 	case api == Anthropic:
 		return event{"error", body}
+	case api == Bedrock:
+		return event{exception, body}
 	case c.what == responses:
 		return event{"error", map[string]any{"type": "error", "code": r.code, "message": r.message, "param": nil}}
 	default:
@@ -220,12 +231,7 @@ func (c *call) send(e event) error {
 		}
 		data = string(encoded)
 	}
-	if e.name != "" {
-		data = "event: " + e.name + "\ndata: " + data
-	} else {
-		data = "data: " + data
-	}
-	if _, err := c.w.Write([]byte(data + "\n\n")); err != nil {
+	if _, err := c.w.Write(c.framed(e, data)); err != nil {
 		return fmt.Errorf("write an event: %w", err)
 	}
 	if err := http.NewResponseController(c.w).Flush(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func simulated(a *App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.api, "api", string(upstream.OpenAI), "whose answers it gives: openai, azure or anthropic")
+	flags.StringVar(&o.api, "api", string(upstream.OpenAI), "whose answers it gives: openai, azure, anthropic, gemini, vertex or bedrock")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7501", "loopback `address` for programs, or for a gateway")
 	flags.Int64Var(&o.requests, "requests", 500, "how many `requests` a minute its account has; 0: any number")
 	flags.Int64Var(&o.tokens, "tokens", 200_000,
@@ -80,12 +81,10 @@ func (o *playing) check() error {
 			return exit.Usagef("--%s %d is outside 0 to %d", flag.name, flag.n, flag.most)
 		}
 	}
-	switch api := upstream.API(o.api); api {
-	case upstream.OpenAI, upstream.Azure, upstream.Anthropic:
-		return nil
-	default:
-		return exit.Usagef("--api %q is none of openai, azure and anthropic", o.api)
+	if !slices.Contains(upstream.APIs(), upstream.API(o.api)) {
+		return exit.Usagef("--api %q is none of openai, azure, anthropic, gemini, vertex and bedrock", o.api)
 	}
+	return nil
 }
 
 // run serves until the context ends.
