@@ -103,7 +103,7 @@ func (c *Config) fill() error {
 		}
 	}
 	if c.EstimateOutput && c.API != Anthropic {
-		problems = append(problems, fmt.Errorf("estimate output: %s always does", c.API))
+		problems = append(problems, fmt.Errorf("estimate output: it is anthropic's alone, and this is %s", c.API))
 	}
 	if err := errors.Join(append(problems, c.Rules.Check())...); err != nil {
 		return fmt.Errorf("provider configuration: %w", err)

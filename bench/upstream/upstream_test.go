@@ -264,11 +264,11 @@ func TestAccountsRefuse(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	_, err := upstream.New(upstream.Config{
-		API: "gemini", Latency: -1, TokensPerSecond: -1, TokensPerEvent: -1, OutputTokens: 1e7, LedgerMax: -1,
+		API: "acme", Latency: -1, TokensPerSecond: -1, TokensPerEvent: -1, OutputTokens: 1e7, LedgerMax: -1,
 		EstimateOutput: true, Rules: provider.Rules{Concurrent: -1},
 	})
 	for _, part := range []string{
-		`api: "gemini"`, "clock: missing", "latency: -1ns", "tokens per second: -1", "tokens per event: -1",
+		`api: "acme"`, "clock: missing", "latency: -1ns", "tokens per second: -1", "tokens per event: -1",
 		"output tokens: 10000000", "ledger max: -1", "estimate output", "concurrent: -1",
 	} {
 		if err == nil || !strings.Contains(err.Error(), part) {
