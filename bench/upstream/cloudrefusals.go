@@ -63,7 +63,7 @@ var bedrockRefusals = map[Cause]refusal{
 	SlowDown:     {status: 429, kind: "ModelNotReadyException", message: "The model is not ready for inference requests."},
 	TooLarge:     {status: 429, kind: throttling, message: "Too many tokens, please wait before trying again."},
 	Daily:        {status: 429, kind: throttling, message: "Too many tokens per day, please wait before trying again."},
-	Overload:     {status: 503, kind: "ServiceUnavailableException", message: "Bedrock is unable to process your request."},
+	Overload:     {status: 503, kind: "ServiceUnavailableException", message: "Bedrock is unable to process it."},
 	SpendCap:     {status: 400, kind: "ServiceQuotaExceededException", message: "A quota of the account is exceeded."},
 	Unauthorized: {status: 403, kind: "AccessDeniedException", message: "Authentication failed."},
 	Malformed:    {status: 400, kind: "ValidationException", message: "{detail}"},

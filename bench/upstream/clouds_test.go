@@ -141,7 +141,9 @@ func TestCloudAccounts(t *testing.T) {
 	for name, c := range map[string]upstream.Config{
 		"day: 0 until": {API: upstream.Gemini, Rules: provider.Rules{Day: &provider.Day{}}},
 		"burndown: 5":  {API: upstream.Gemini, Burndown: 5},
-		`vertex was never seen to refuse for "spend_cap"`: {API: upstream.Vertex, Rules: provider.Rules{SpendCap: &provider.Span{}}},
+		`vertex was never seen to refuse for "spend_cap"`: {
+			API: upstream.Vertex, Rules: provider.Rules{SpendCap: &provider.Span{}},
+		},
 	} {
 		c.Clock = upstream.Speed(1)
 		if _, err := upstream.New(c); err == nil || !strings.Contains(err.Error(), name) {

@@ -75,14 +75,6 @@ func (c *Config) fill() error {
 	if !slices.Contains(APIs(), c.API) {
 		problems = append(problems, fmt.Errorf("api: %q is none of %q", c.API, APIs()))
 	}
-	for cause, there := range map[Cause]bool{SpendCap: c.Rules.SpendCap != nil, Daily: c.Rules.Day != nil} {
-		if _, known := refusals[c.API][cause]; there && !known {
-			problems = append(problems, fmt.Errorf("rules: %s was never seen to refuse for %q", c.API, cause))
-		}
-	}
-	if c.Burndown < 0 || c.Burndown > 100 || c.Burndown > 0 && c.API != Bedrock {
-		problems = append(problems, fmt.Errorf("burndown: %d is not within 0 and 100, of bedrock", c.Burndown))
-	}
 	if c.Clock == nil {
 		problems = append(problems, errors.New("clock: missing"))
 	}
@@ -105,7 +97,7 @@ func (c *Config) fill() error {
 	if c.EstimateOutput && c.API != Anthropic {
 		problems = append(problems, fmt.Errorf("estimate output: it is anthropic's alone, and this is %s", c.API))
 	}
-	if err := errors.Join(append(problems, c.Rules.Check())...); err != nil {
+	if err := errors.Join(append(problems, c.unheard(), c.Rules.Check())...); err != nil {
 		return fmt.Errorf("provider configuration: %w", err)
 	}
 	if c.Start.IsZero() {
@@ -121,6 +113,20 @@ func (c *Config) fill() error {
 		c.LedgerMax = 100_000
 	}
 	return nil
+}
+
+// unheard says which rules nobody has seen at the provider.
+func (c *Config) unheard() error {
+	var problems []error
+	for cause, there := range map[Cause]bool{SpendCap: c.Rules.SpendCap != nil, Daily: c.Rules.Day != nil} {
+		if _, known := refusals[c.API][cause]; there && !known {
+			problems = append(problems, fmt.Errorf("rules: %s was never seen to refuse for %q", c.API, cause))
+		}
+	}
+	if c.Burndown < 0 || c.Burndown > 100 || c.Burndown > 0 && c.API != Bedrock {
+		problems = append(problems, fmt.Errorf("burndown: %d is not within 0 and 100, of bedrock", c.Burndown))
+	}
+	return errors.Join(problems...)
 }
 
 // Usual is how an API counts an account with these limits a minute: OpenAI in buckets

@@ -208,7 +208,8 @@ func (c *call) fail(ctx context.Context) error {
 func (c *call) spoilt() event {
 	api := c.s.config.API
 	r := refusals[api][c.fault.Cause]
-	body := r.body(api, c.fault.Wait, denial{cause: c.fault.Cause}.message(r, c.record.Model, c.s.config.Start, c.record.Arrived), c.id)
+	message := denial{cause: c.fault.Cause}.message(r, c.record.Model, c.s.config.Start, c.record.Arrived)
+	body := r.body(api, c.fault.Wait, message, c.id)
 	switch {
 	case api == Anthropic:
 		return event{"error", body}

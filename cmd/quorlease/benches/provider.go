@@ -50,7 +50,8 @@ func simulated(a *App) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.api, "api", string(upstream.OpenAI), "whose answers it gives: openai, azure, anthropic, gemini, vertex or bedrock")
+	flags.StringVar(&o.api, "api", string(upstream.OpenAI),
+		"whose answers it gives: openai, azure, anthropic, gemini, vertex or bedrock")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:7501", "loopback `address` for programs, or for a gateway")
 	flags.Int64Var(&o.requests, "requests", 500, "how many `requests` a minute its account has; 0: any number")
 	flags.Int64Var(&o.tokens, "tokens", 200_000,
