@@ -21,6 +21,11 @@ const (
 	OpenAI6    Name = "openai@6"
 	Azure7     Name = "azure@7"
 	Anthropic1 Name = "anthropic@1"
+
+	// Of clouds. The last one signs what it sends, and has no key.
+	Gemini2        Name = "gemini@2"
+	Bedrock3       Name = "bedrock@3"
+	BedrockSigned3 Name = "bedrock-signed@3"
 )
 
 // Call is what a user of an SDK calls.

@@ -9,13 +9,23 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"syscall"
 	"time"
 )
 
-//go:embed package.json package-lock.json pace.mjs drive.mjs
+//go:embed package.json package-lock.json pace.mjs drive.mjs clouds
 var files embed.FS
+
+// Set is which SDKs are installed together: the folder of their files.
+type Set string
+
+// The sets.
+const (
+	Usual  Set = "."
+	Clouds Set = "clouds"
+)
 
 // MissingError is a program that SDKs can't be run without, and that is not there.
 type MissingError struct{ Program string }
@@ -43,7 +53,7 @@ func (i *Installed) Modules() string { return filepath.Join(i.dir, "node_modules
 // be: what an earlier call has installed of the same versions is taken as it is. Else
 // it runs npm, which asks the registry that it is set up with. Two processes may
 // install at a time.
-func Install(ctx context.Context, cache string) (*Installed, error) {
+func Install(ctx context.Context, cache string, set Set) (*Installed, error) {
 	if err := Programs(); err != nil {
 		return nil, fmt.Errorf("install SDKs: %w", err)
 	}
@@ -51,14 +61,14 @@ func Install(ctx context.Context, cache string) (*Installed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("install SDKs: %w", err)
 	}
-	dir := filepath.Join(cache, "sdk-"+versions())
+	dir := filepath.Join(cache, "sdk-"+set.versions())
 	if _, err := os.Stat(dir); err != nil {
-		if err := install(ctx, cache, dir); err != nil {
+		if err := set.install(ctx, cache, dir); err != nil {
 			return nil, fmt.Errorf("install SDKs: %w", err)
 		}
 	}
 	// The driver is of this version of the package, whoever installed the SDKs.
-	for _, script := range []string{"pace.mjs", "drive.mjs"} {
+	for _, script := range []string{"pace.mjs", set.file("drive.mjs")} {
 		if err := put(dir, script); err != nil {
 			return nil, fmt.Errorf("install SDKs: %w", err)
 		}
@@ -67,7 +77,7 @@ func Install(ctx context.Context, cache string) (*Installed, error) {
 }
 
 // install has a new folder filled, which gets its name when it is complete.
-func install(ctx context.Context, cache, dir string) error {
+func (s Set) install(ctx context.Context, cache, dir string) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
@@ -75,7 +85,7 @@ func install(ctx context.Context, cache, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := fill(ctx, made); err != nil {
+	if err := s.fill(ctx, made); err != nil {
 		return errors.Join(err, os.RemoveAll(made))
 	}
 	if err := os.Rename(made, dir); err != nil {
@@ -88,9 +98,12 @@ func install(ctx context.Context, cache, dir string) error {
 	return nil
 }
 
+// file is where a file of the set was built in.
+func (s Set) file(name string) string { return path.Join(string(s), name) }
+
 // versions is a name for what is installed.
-func versions() string {
-	sum := sha256.Sum256(append(content("package.json"), content("package-lock.json")...))
+func (s Set) versions() string {
+	sum := sha256.Sum256(append(content(s.file("package.json")), content(s.file("package-lock.json"))...))
 	return hex.EncodeToString(sum[:6])
 }
 
@@ -105,17 +118,20 @@ func content(name string) []byte {
 
 // put writes a file that others may be reading.
 func put(dir, name string) error {
-	made, err := os.CreateTemp(dir, name)
+	base := path.Base(name)
+	made, err := os.CreateTemp(dir, base)
 	if err != nil {
 		return err
 	}
 	_, err = made.Write(content(name))
-	return errors.Join(err, made.Close(), os.Rename(made.Name(), filepath.Join(dir, name)))
+	return errors.Join(err, made.Close(), os.Rename(made.Name(), filepath.Join(dir, base)))
 }
 
-func fill(ctx context.Context, dir string) error {
-	if err := os.CopyFS(dir, files); err != nil {
-		return fmt.Errorf("write what to install: %w", err)
+func (s Set) fill(ctx context.Context, dir string) error {
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		if err := put(dir, s.file(name)); err != nil {
+			return fmt.Errorf("write what to install: %w", err)
+		}
 	}
 	// A registry that does not answer is given up, and npm says so, before ctx ends.
 	npm := program(ctx, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier",

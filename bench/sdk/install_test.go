@@ -16,7 +16,7 @@ import (
 // It sets the environment, and so is alone.
 func TestWhatIsMissingIsNamed(t *testing.T) {
 	t.Setenv("PATH", "")
-	_, err := sdk.Install(t.Context(), t.TempDir())
+	_, err := sdk.Install(t.Context(), t.TempDir(), sdk.Usual)
 	var missing *sdk.MissingError
 	if !errors.As(err, &missing) || missing.Program != "node" {
 		t.Errorf("%v, want that node is missing", err)
@@ -33,7 +33,7 @@ func TestInstallLeavesNothingBehindWhereItFails(t *testing.T) {
 	}
 	t.Setenv("PATH", bin+":/bin:/usr/bin")
 	cache := filepath.Join(t.TempDir(), "cache")
-	_, err := sdk.Install(t.Context(), cache)
+	_, err := sdk.Install(t.Context(), cache, sdk.Usual)
 	if err == nil || !strings.Contains(err.Error(), "npm ci: exit status 7\nno registry") {
 		t.Errorf("%v, want what npm said", err)
 	}
@@ -41,7 +41,7 @@ func TestInstallLeavesNothingBehindWhereItFails(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 	file := filepath.Join(bin, "node")
-	if _, err := sdk.Install(t.Context(), file); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := sdk.Install(t.Context(), file, sdk.Usual); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v, want that %s is no folder", err, file)
 	}
 }
@@ -62,7 +62,7 @@ func TestNobodyIsLeftBehind(t *testing.T) {
 	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() {
-		_, err := sdk.Install(ctx, filepath.Join(bin, "cache"))
+		_, err := sdk.Install(ctx, filepath.Join(bin, "cache"), sdk.Usual)
 		ended <- err
 	}()
 	until(t, func() bool { _, err := os.Stat(children); return err == nil })
