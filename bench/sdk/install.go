@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -54,30 +55,49 @@ func (i *Installed) Modules() string { return filepath.Join(i.dir, "node_modules
 // it runs npm, which asks the registry that it is set up with. Two processes may
 // install at a time.
 func Install(ctx context.Context, cache string, set Set) (*Installed, error) {
-	if err := Programs(); err != nil {
-		return nil, fmt.Errorf("install SDKs: %w", err)
-	}
-	cache, err := filepath.Abs(cache)
+	from, err := fs.Sub(files, string(set))
 	if err != nil {
 		return nil, fmt.Errorf("install SDKs: %w", err)
 	}
-	dir := filepath.Join(cache, "sdk-"+set.versions())
-	if _, err := os.Stat(dir); err != nil {
-		if err := set.install(ctx, cache, dir); err != nil {
-			return nil, fmt.Errorf("install SDKs: %w", err)
-		}
+	i, err := Packages(ctx, cache, from)
+	if err != nil {
+		return nil, fmt.Errorf("install SDKs: %w", err)
 	}
 	// The driver is of this version of the package, whoever installed the SDKs.
 	for _, script := range []string{"pace.mjs", set.file("drive.mjs")} {
-		if err := put(dir, script); err != nil {
+		if err := put(i.dir, script); err != nil {
 			return nil, fmt.Errorf("install SDKs: %w", err)
+		}
+	}
+	return i, nil
+}
+
+// Packages has what a package.json and its package-lock.json name, both at the top of from,
+// in a folder of its own under cache, as Install has the SDKs. Whatever else from has is copied
+// beside them. The error is a *MissingError where the machine lacks node or npm.
+func Packages(ctx context.Context, cache string, from fs.FS) (*Installed, error) {
+	if err := Programs(); err != nil {
+		return nil, err
+	}
+	cache, err := filepath.Abs(cache)
+	if err != nil {
+		return nil, err
+	}
+	version, err := versions(from)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(cache, "sdk-"+version)
+	if _, err := os.Stat(dir); err != nil {
+		if err := install(ctx, cache, dir, from); err != nil {
+			return nil, err
 		}
 	}
 	return &Installed{dir}, nil
 }
 
 // install has a new folder filled, which gets its name when it is complete.
-func (s Set) install(ctx context.Context, cache, dir string) error {
+func install(ctx context.Context, cache, dir string, from fs.FS) error {
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return err
 	}
@@ -85,7 +105,7 @@ func (s Set) install(ctx context.Context, cache, dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.fill(ctx, made); err != nil {
+	if err := fill(ctx, made, from); err != nil {
 		return errors.Join(err, os.RemoveAll(made))
 	}
 	if err := os.Rename(made, dir); err != nil {
@@ -102,9 +122,16 @@ func (s Set) install(ctx context.Context, cache, dir string) error {
 func (s Set) file(name string) string { return path.Join(string(s), name) }
 
 // versions is a name for what is installed.
-func (s Set) versions() string {
-	sum := sha256.Sum256(append(content(s.file("package.json")), content(s.file("package-lock.json"))...))
-	return hex.EncodeToString(sum[:6])
+func versions(from fs.FS) (string, error) {
+	sum := sha256.New()
+	for _, name := range []string{"package.json", "package-lock.json"} {
+		text, err := fs.ReadFile(from, name)
+		if err != nil {
+			return "", fmt.Errorf("read what to install: %w", err)
+		}
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6]), nil
 }
 
 // content is of a file that was built in.
@@ -127,11 +154,9 @@ func put(dir, name string) error {
 	return errors.Join(err, made.Close(), os.Rename(made.Name(), filepath.Join(dir, base)))
 }
 
-func (s Set) fill(ctx context.Context, dir string) error {
-	for _, name := range []string{"package.json", "package-lock.json"} {
-		if err := put(dir, s.file(name)); err != nil {
-			return fmt.Errorf("write what to install: %w", err)
-		}
+func fill(ctx context.Context, dir string, from fs.FS) error {
+	if err := os.CopyFS(dir, from); err != nil {
+		return fmt.Errorf("write what to install: %w", err)
 	}
 	// A registry that does not answer is given up, and npm says so, before ctx ends.
 	npm := program(ctx, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier",
