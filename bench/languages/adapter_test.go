@@ -30,7 +30,7 @@ type process struct {
 }
 
 func startAdapter(env []string, name string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(name, args...), log: &text{}} //nolint:noctx // it lives until close
+	p := &process{cmd: exec.Command(name, args...), log: &text{}}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), p.log
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

@@ -185,7 +185,9 @@ func python(t *testing.T) toolchain {
 		t.Fatal(err)
 	}
 	return toolchain{
-		"python3", []string{"-X", "dev", "-W", "error"}, filepath.Join(folder, "tests"),
+		"python3",
+		[]string{"-X", "dev", "-W", "error"},
+		filepath.Join(folder, "tests"),
 		[]string{"PYTHONPATH=" + folder, "PYTHONDONTWRITEBYTECODE=1"},
 	}
 }

@@ -111,11 +111,8 @@ func (a *Scripted) write(w http.ResponseWriter, r *http.Request, request map[str
 }
 
 // scriptedCases are those that speak HTTP, with a client that an adapter drives.
-func scriptedCases(t *testing.T, l *language, d *driver, cases []Case) {
+func scriptedCases(t *testing.T, d *driver, cases []Case) {
 	t.Helper()
-	if l.grpc {
-		return
-	}
 	for _, c := range cases {
 		t.Run(title(c.Name), func(t *testing.T) {
 			nodes, endpoints := serveScript(t, c.Script)

@@ -54,16 +54,21 @@ func build() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	modules := filepath.Join(folder, "node_modules")
+	modules, example := filepath.Join(folder, "node_modules"), filepath.Join(folder, "example")
 	if err := errors.Join(
 		os.CopyFS(folder, os.DirFS(from)), os.Symlink(tools.Modules(), modules),
+		os.CopyFS(example, os.DirFS(filepath.Join(root, "examples", "typescript"))),
 	); err != nil {
 		return folder, err
 	}
-	tsc := exec.CommandContext(ctx, "node", filepath.Join(modules, "typescript", "bin", "tsc"), "-p", "tsconfig.json")
-	tsc.Dir = folder
-	if out, err := tsc.CombinedOutput(); err != nil {
-		return folder, errors.Join(err, errors.New(string(out)))
+	strict := []string{"--target", "es2022", "--module", "nodenext", "--strict", "--types", "node"}
+	for _, args := range [][]string{{"-p", "tsconfig.json"}, append(strict, filepath.Join("example", "ask.ts"))} {
+		compiler := filepath.Join(modules, "typescript", "bin", "tsc")
+		tsc := exec.CommandContext(ctx, "node", append([]string{compiler}, args...)...)
+		tsc.Dir = folder
+		if out, err := tsc.CombinedOutput(); err != nil {
+			return folder, errors.Join(err, errors.New(string(out)))
+		}
 	}
 	return folder, nil
 }

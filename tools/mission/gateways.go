@@ -45,6 +45,10 @@ var atGateways = []mechanism{
 		text: "if mode == Enforce {", without: "if mode == Enforce && rule != NoCredential && rule != NoName {",
 	},
 	{
+		row: "S1-45", file: "client/httpwrap/transport.go", tests: "bench/languages", pattern: "TestSanctionedPaths/S1-45",
+		text: "try.Header.Set(Marker, strconv.Itoa(before+n))", without: "try.Header.Set(Marker, strconv.Itoa(before+0*n))",
+	},
+	{
 		row: "S1-46", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
 		text: "l.finds(NoMarker, who.unmarked, markerHeader)", without: "l.finds(NoMarker, Warn, markerHeader)",
 	},
