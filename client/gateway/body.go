@@ -65,13 +65,32 @@ func (*spoken) Close() error { return nil }
 // read holds a client's body, and what is to be known of it. Its room has one user, also with
 // an error.
 func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, err error) {
+	options := g.config.Estimates
+	options.BytesMax = set.BodyMax
+	estimated := estimate.NewBody(options)
+	b, err = g.gather(r, set, client, func(piece []byte) error {
+		_, err := estimated.Write(piece)
+		return err
+	})
+	if err != nil {
+		return b, err
+	}
+	if b.request, err = estimated.Close(); err != nil {
+		return b, err
+	}
+	b.sums = g.hasher.Body(b.bytes)
+	return b, nil
+}
+
+// gather holds a client's body, and shows each piece of it as it comes. Its room has one user, also
+// with an error.
+func (g *Gateway) gather(
+	r *http.Request, set *settings, client string, show func(piece []byte) error,
+) (b body, err error) {
 	b.room = g.rooms.Open(client)
 	if r.ContentLength > set.BodyMax {
 		return b, estimate.ErrTooLarge
 	}
-	options := g.config.Estimates
-	options.BytesMax = set.BodyMax
-	estimated := estimate.NewBody(options)
 	var held []byte
 	if r.ContentLength > 0 {
 		held = make([]byte, 0, min(r.ContentLength, believed)+bytes.MinRead)
@@ -89,7 +108,10 @@ func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, e
 		n, failed := r.Body.Read(free[:min(len(free), readStep)])
 		piece := free[:n]
 		held = held[:len(held)+n]
-		if _, err = estimated.Write(piece); err != nil {
+		if int64(len(held)) > set.BodyMax {
+			return b, estimate.ErrTooLarge
+		}
+		if err = show(piece); err != nil {
 			return b, err
 		}
 		if errors.Is(failed, io.EOF) {
@@ -100,10 +122,6 @@ func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, e
 		}
 	}
 	b.bytes = held
-	if b.request, err = estimated.Close(); err != nil {
-		return b, err
-	}
-	b.sums = g.hasher.Body(b.bytes)
 	return b, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
 	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/gateway/who"
 	"github.com/quorlease/quorlease/client/names"
@@ -74,6 +75,9 @@ type Config struct {
 	// NoSharing: equal requests in flight are each sent. A single request asks for that
 	// with the header "x-coalesce: false".
 	NoSharing bool
+	// Replays says which answers of requests with an idempotency key are kept, and who has to have
+	// one. The zero value is ready.
+	Replays replay.Config
 
 	// Transport sends to providers. Default: one that keeps connections, waits 10 s for one
 	// and is not compressed.
@@ -152,6 +156,9 @@ func (c *Config) check() error {
 	}
 	if c.Who == nil {
 		bad("who", "is missing")
+	}
+	if err := c.Replays.Check(); err != nil {
+		bad("idempotency", "%v", err)
 	}
 	c.checkBounds(bad)
 	c.checkDeployments(bad)

@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/spent"
 	"github.com/quorlease/quorlease/client/gateway/stream"
 	"github.com/quorlease/quorlease/client/report"
@@ -43,6 +44,8 @@ func (c *call) forward(ctx context.Context, to out.Sink, s *sending) (*again, er
 	// A try that says nothing about limits; only the first call counts.
 	defer func() { s.permit.Done(g.now(), circuit.Other, 0) }()
 	s.meter = spent.New(c.body.request.Input)
+	ctx, done := c.lasting(ctx)
+	defer done()
 	request := s.request(ctx)
 	g.counts.forwarded.Add(1)
 	answer, err := g.upstream.RoundTrip(request)
@@ -51,6 +54,7 @@ func (c *call) forward(ctx context.Context, to out.Sink, s *sending) (*again, er
 	}
 	defer answer.Body.Close()
 	s.sent.Store(true)
+	c.unbounded(answer)
 	switch code := answer.StatusCode; {
 	case code < 200 || code/100 == 3 || code > 599:
 		// A client that followed it would leave the gateway, with its key.
@@ -286,6 +290,7 @@ func (s *sending) events(
 	if verdict.Class == provider.Other {
 		// It is an error all the same, of which nothing is billed.
 		s.refused()
+		s.call.turn.Spoil()
 	}
 	header := passable(answer)
 	// Events may be left out of it.
@@ -305,6 +310,9 @@ func (s *sending) events(
 func (s *sending) late(answer *http.Response, f stream.Frame) {
 	c := s.call
 	verdict := s.verdict(answer, nil, &f)
+	if verdict.Class != provider.None {
+		c.turn.Spoil()
+	}
 	if verdict.Class != provider.None && verdict.Class != provider.Other {
 		c.tell(&verdict)
 	}
@@ -360,6 +368,9 @@ func (s *sending) request(ctx context.Context) *http.Request {
 	if len(text) > 0 {
 		// Without GetBody: what is sent again is sent by the gateway, which counts and pays for it.
 		request.Body, request.ContentLength = &spoken{text}, int64(len(text))
+	} else if len(request.Header[replay.Header]) > 0 {
+		// Of what has a key and no body net/http would take it upon itself.
+		request.Body = &spoken{}
 	}
 	return request.WithContext(ctx)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/internal/room"
 	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/told"
 )
 
@@ -54,10 +55,12 @@ type Gateway struct {
 	closers  []io.Closer
 	upstream http.RoundTripper
 	// own is upstream where that was made here.
-	own    *http.Transport
-	rooms  *room.Rooms
-	counts counts
-	said   seldom
+	own   *http.Transport
+	rooms *room.Rooms
+	// replays are the answers of requests with idempotency keys.
+	replays *replay.Store
+	counts  counts
+	said    seldom
 	// unmatched are requests that no limit fits.
 	unmatched unmatched
 
@@ -117,6 +120,8 @@ type Stats struct {
 	Shared   coalesce.Stats
 	Charges  charge.Stats
 	Told     told.Stats
+	// Replays are what became of idempotency keys.
+	Replays replay.Stats
 	// Estimates is how far estimates were off.
 	Estimates estimate.Errors
 }
@@ -164,6 +169,9 @@ func (g *Gateway) assemble() error {
 	if g.estimates, err = estimate.NewCorrections(estimate.CorrectionsOptions{}); err != nil {
 		return err
 	}
+	if g.replays, err = replay.New(c.Replays); err != nil {
+		return err
+	}
 	c.Shared.Transient = isTransient
 	c.Told.Authority, c.Told.Logger = c.Authority, c.Logger
 	if g.teller, err = told.New(c.Told); err != nil {
@@ -203,6 +211,9 @@ func (g *Gateway) Close() error {
 	if g.group != nil {
 		g.group.Close()
 	}
+	if g.replays != nil {
+		g.replays.Close()
+	}
 	var failed []error
 	for _, part := range slices.Backward(g.closers) {
 		failed = append(failed, part.Close())
@@ -231,6 +242,7 @@ func (g *Gateway) Stats() Stats {
 		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.rooms.Held(),
 		Attempts: g.attempts.Stats(), Circuits: g.board.Stats(), Shared: g.group.Stats(),
 		Charges: g.desk.Stats(), Told: g.teller.Stats(), Estimates: g.estimates.Errors(),
+		Replays: g.replays.Stats(),
 	}
 	s.Refused = counted(s.Refusals[:], n.refused[:])
 	counted(s.Answers[:], n.answers[:])

@@ -22,6 +22,13 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
 	c.deployment = c.set.home(c.request)
 	c.describe()
+	defer c.body.leave()
+	key, ok := c.readKey(w)
+	if !ok || c.keeps(key) && !c.hold(w, key) {
+		return
+	}
+	var p passage
+	defer func() { c.turn.End(p.whole) }()
 	if g.teller.Capped(c.about) {
 		c.refuse(w, &refuse.Refusal{Reason: refuse.SpendCap, Scope: "deployment"})
 		return
@@ -34,36 +41,67 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 		c.ended(w, err, 0)
 		return
 	}
-	var sent atomic.Bool
 	defer func() {
-		if sent.Load() {
+		if p.sent.Load() {
 			held.Settle(nil)
 		} else {
 			held.Release()
 		}
 	}()
-	g.counts.forwarded.Add(1)
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { p.sent.Store(true) }}
+	sending, done := c.lasting(httptrace.WithClientTrace(ctx, trace))
+	defer done()
 	to := out.NewWriter(w, c.request)
 	defer to.End()
-	var body *lively
-	defer func() {
-		if body != nil {
-			body.stop()
-		}
-	}()
-	proxy := httputil.ReverseProxy{
+	w = to
+	if c.turn != nil {
+		kept := out.Record(ctx, to.Direct, c.turn)
+		defer func() {
+			if kept.Lost() != nil {
+				g.counts.gone.Add(1)
+				c.aborted = true
+			}
+		}()
+		w = kept
+	}
+	defer p.stop()
+	g.counts.forwarded.Add(1)
+	c.proxy(&p).ServeHTTP(w, c.request.WithContext(sending))
+}
+
+// passage is how far a request has come that is passed on without a look at it.
+type passage struct {
+	// sent: the provider may have read something of it. whole: its answer was read to its end.
+	sent  atomic.Bool
+	whole bool
+	// body is the answer's, nil before there is one.
+	body *lively
+}
+
+// stop leaves the answer's body to whoever has it.
+func (p *passage) stop() {
+	if p.body != nil {
+		p.body.stop()
+	}
+}
+
+// proxy passes a request on, and its answer.
+func (c *call) proxy(p *passage) *httputil.ReverseProxy {
+	g := c.gateway
+	return &httputil.ReverseProxy{
 		Transport: g.upstream, FlushInterval: -1, ErrorLog: slog.NewLogLogger(g.config.Logger.Handler(), slog.LevelDebug),
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.Out.URL, p.Out.Host = c.target(), ""
-			p.Out.Header = c.headers()
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL, r.Out.Host = c.target(), ""
+			r.Out.Header = c.headers()
 		},
 		ModifyResponse: func(answer *http.Response) error {
 			if no := c.unpassable(answer); no != nil {
 				return no
 			}
+			c.unbounded(answer)
 			answer.Header = passable(answer)
-			body = newLively(answer.Body)
-			answer.Body = body
+			p.body = newLively(answer.Body)
+			answer.Body = watched{p.body, &p.whole}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
@@ -80,8 +118,6 @@ func (c *call) pass(ctx context.Context, w http.ResponseWriter) {
 			}
 		},
 	}
-	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
-	proxy.ServeHTTP(to, c.request.WithContext(httptrace.WithClientTrace(ctx, trace)))
 }
 
 // unpassable is the refusal in the place of an answer that is passed on to nobody, or nil.

@@ -73,8 +73,8 @@ func (s *settings) pays(before *Deployment) bool {
 }
 
 // Reload puts other clients, deployments, classes and bounds in force: Who, Deployments, Classes,
-// Tries, RetryTokens, Pauses, BodyMax, BodiesMax, BodiesClientMax, Markers and NoSharing. What else c has
-// is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
+// Tries, RetryTokens, Pauses, BodyMax, BodiesMax, BodiesClientMax, Markers, NoSharing and Replays. What else
+// c has is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
 // corrections stay, but for a spend cap that no node blocks, of a deployment that is gone or has
 // another Key or Upstream. An error names everything that is wrong, and changes nothing.
 func (g *Gateway) Reload(c Config) error {
@@ -85,6 +85,9 @@ func (g *Gateway) Reload(c Config) error {
 	g.reloading.Lock()
 	defer g.reloading.Unlock()
 	next, err := settle(&c, g.live.Load())
+	if err == nil {
+		err = g.replays.Bound(c.Replays)
+	}
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)
 	}

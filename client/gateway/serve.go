@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
+	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/gateway/who"
 )
@@ -48,6 +49,8 @@ type call struct {
 	// provider takes is no waiting.
 	patience time.Duration
 	asker    refuse.Asker
+	// turn records the answer of the first request with an idempotency key, nil for others.
+	turn *replay.Turn
 	// aborted: the answer ended before its end.
 	aborted bool
 }
@@ -153,9 +156,9 @@ func (s *settings) form(path string) provider.Body {
 // work is a request whose body was read, from its attempt to its answer.
 func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	g := c.gateway
-	var ok bool
-	c.deployment, c.route, ok = c.set.find(c.request.URL.Path, c.body.request.Model)
-	if !ok {
+	var found bool
+	c.deployment, c.route, found = c.set.find(c.request.URL.Path, c.body.request.Model)
+	if !found {
 		c.refuse(w, &refuse.Refusal{
 			Reason: refuse.Malformed, Param: "model", Detail: "no deployment of this gateway has the model",
 		})
@@ -167,6 +170,12 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	c.describe()
+	key, ok := c.readKey(w)
+	// What is given again is no attempt, asks nobody, and may be had while a circuit is open.
+	if !ok || !c.begins(w, key, c.body.sums.Exact) {
+		return
+	}
+	defer func() { c.turn.End(false) }()
 	declared := c.set.markers.Read(c.request.Header)
 	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" {
 		w.Header().Add(warningHeader, advice)
@@ -228,13 +237,17 @@ func (c *call) answer(ctx context.Context, w http.ResponseWriter) attempt.Outcom
 func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome {
 	to := out.New(w, c.request)
 	defer to.End()
+	if c.turn != nil {
+		return c.recorded(ctx, w, to)
+	}
 	err := c.lead(ctx, to)
 	return c.ended(w, err, to.Status())
 }
 
-// isShared says whether its answer may be somebody else's, too.
+// isShared says whether its answer may be somebody else's, too. Two keys are two pieces of work,
+// however equal.
 func (c *call) isShared() bool {
-	return !c.set.NoSharing && c.request.Header.Get("X-Coalesce") != "false"
+	return !c.set.NoSharing && c.request.Header.Get("X-Coalesce") != "false" && len(c.request.Header[replay.Header]) == 0
 }
 
 // telling are headers that an answer depends on beside its body: what form it has, and whose

@@ -122,6 +122,10 @@ var atGateways = []mechanism{
 		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
 	},
 	{
+		row: "S3-11", file: "client/gateway/keyed.go", tests: "client/gateway", pattern: "TestKeys/S3-11",
+		text: "c.replay(w, &answer)", without: "return true",
+	},
+	{
 		row: "S3-18", file: "client/gateway/lead.go", tests: "client/gateway/gatewayprom",
 		text: "c.patience <= next.after ||", without: "",
 	},
@@ -136,6 +140,10 @@ var atGateways = []mechanism{
 	{
 		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",
 		text: "longest = min(2*longest, pauseMax)", without: "longest = min(longest, pauseMax)",
+	},
+	{
+		row: "S3-32", file: "client/gateway/keyed.go", tests: "client/gateway", pattern: "TestKeys/S3-32",
+		text: "c.replay(w, &answer)", without: "return true",
 	},
 	{
 		row: "S3-43", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/quorlease/quorlease/client/gateway/file"
+	"github.com/quorlease/quorlease/client/gateway/provider"
 )
 
 // keys are files of whatever name the pages use, each with a key that was drawn.
@@ -53,7 +54,7 @@ func TestReferenceIsTrue(t *testing.T) {
 		"x: 1", "tls: {x: 1}", "deployments: [{x: 1}]", "deployments: [{per_minute: {x: 1}}]",
 		"deployments: [{source: {x: 1}}]", "classes: [{x: 1}]", "clients: [{x: 1}]", "identify: {x: 1}",
 		"retry_tokens: {x: 1}", "attempts: {x: 1}", "attempts: {markers: [{x: 1}]}", "circuit: {x: 1}",
-		"circuit: {shared: {x: 1}}", "pause: {x: 1}",
+		"circuit: {shared: {x: 1}}", "pause: {x: 1}", "idempotency: {x: 1}",
 	} {
 		_, err := file.Parse("g.yaml", []byte(wrong), keys())
 		if err == nil {
@@ -99,6 +100,28 @@ func TestGuideIsTrue(t *testing.T) {
 	for _, name := range []string{"openai", "azure", "anthropic", "compatible", "gemini", "vertex", "bedrock"} {
 		if !seen[name] {
 			t.Errorf("no file for %s", name)
+		}
+	}
+}
+
+// What the guide says of idempotency keys is what is known of each provider.
+func TestGuideOfKeysIsTrue(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../../docs/operating/gateway.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range provider.Names() {
+		table, err := provider.Named(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		honours := map[bool]string{true: "yes", false: "no"}[table.Keys.Honoured]
+		if table.Keys.Seen.How == provider.Chosen {
+			honours = "not known"
+		}
+		if row := "| `" + name + "` | " + honours + " | " + table.Keys.Seen.On; !strings.Contains(string(page), row) {
+			t.Errorf("the guide lacks %q", row)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/file"
 	"github.com/quorlease/quorlease/client/gateway/provider"
+	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/who"
 	"github.com/quorlease/quorlease/fsm/retry"
 )
@@ -84,6 +85,7 @@ bodies_client_max: 64MiB
 coalesce: false
 coalesced_max: 16MiB
 hash_key_file: hash.key
+idempotency: {required: [/v1/batches, "/v1/fine_tuning/*"], keep: 1h, bytes: 128MiB, answer_max: 2MiB}
 attempts:
   remembered: 5m
   entries: 4096
@@ -143,6 +145,9 @@ func TestWholeFile(t *testing.T) {
 			},
 		}},
 		{f.Who.Classes, []string{"live"}},
+		{f.Gateway.Replays, replay.Config{
+			Required: []string{"/v1/batches", "/v1/fine_tuning/*"}, Keep: time.Hour, Bytes: 128 << 20, AnswerMax: 2 << 20,
+		}},
 		{
 			[]string{f.Who.Name, f.Who.Class, f.Who.Tenant},
 			[]string{"x-team", "x-class", "x-tenant"},
@@ -336,6 +341,14 @@ func TestMistakesOfClientsAndTuning(t *testing.T) {
 		{"a large share", with("bodies_client_max: 1GiB"), "3:1: bodies_client_max: 1GiB is more than bodies_max, 256MiB"},
 		{"probe", with("circuit: {probe_max: 2h}"), "circuit.probe_max: 2h is out of range 1s..1h"},
 		{"coalesce", with("coalesce: never"), `3:11: coalesce: "never": want true or false`},
+		{"kept", with("idempotency: {keep: 1000h}"), "idempotency.keep: 1000h is out of range 1s..720h, or none"},
+		{"path", with("idempotency: {required: [v1]}"), `idempotency.required[0]: "v1" does not begin with a slash`},
+		{"pattern", with("idempotency: {required: [/a, '/[']}"), `idempotency.required[1]: "/[" is no pattern of a path`},
+		{"few bytes", with("idempotency: {bytes: 1MiB}"), "idempotency.bytes: 1MiB is out of range 4MiB..1024GiB"},
+		{
+			"large answer", with("idempotency: {bytes: 4MiB, answer_max: 2MiB}"),
+			"idempotency.answer_max: 2MiB is more than a quarter of bytes, 1MiB",
+		},
 		{"short hash key", with("hash_key_file: own.key"), "hash_key_file: the key has 5 bytes, at least 16"},
 		{"remembered", with("attempts: {remembered: 2h}"), "attempts.remembered: 2h is out of range 1s..1h"},
 		{"marker", with("attempts: {markers: [{first: 2}]}"), "attempts.markers[0].first: 2 is out of range 0..1"},

@@ -60,6 +60,28 @@ func ofSharing() []figure {
 	}
 }
 
+func ofReplays() []figure {
+	return []figure{
+		counter("quorlease_gateway_replayed_total",
+			"Requests that came again under their idempotency key and were given the answer that they had.",
+			func(s *gateway.Stats) uint64 { return s.Replays.Replayed }),
+		counter("quorlease_gateway_replayable_total", "Answers that were kept for their idempotency keys.",
+			func(s *gateway.Stats) uint64 { return s.Replays.Kept }),
+		counters("quorlease_gateway_replays_lost_total",
+			"Answers with an idempotency key that are not kept, by why: what comes again with it is done again. "+
+				"evicted: they made room before their time; large: they were too large or found no room.",
+			"reason", func(s *gateway.Stats) []part {
+				return []part{of("evicted", s.Replays.Evicted), of("large", s.Replays.Large)}
+			}),
+		gauges("quorlease_gateway_idempotency_keys", "Idempotency keys, by state: in flight, or answered and kept.",
+			"state", func(s *gateway.Stats) []part {
+				return []part{of("in_flight", count(s.Replays.Flying)), of("kept", count(s.Replays.Answers))}
+			}),
+		gauge("quorlease_gateway_replay_bytes", "Bytes of answers that are kept or recorded for idempotency keys.",
+			func(s *gateway.Stats) float64 { return float64(s.Replays.Bytes) }),
+	}
+}
+
 func ofCircuits() []figure {
 	return []figure{
 		gauge("quorlease_gateway_circuits", "Circuits of tenants and deployments that have something to remember.",

@@ -77,6 +77,7 @@ var anthropic = Table{
 		{"/v1/complete", Completions, InBody, AnthropicBody, false, anthropicPaths},
 	},
 	Request: "Request-Id",
+	Keys:    Keys{Seen: Seen{Documented, "anthropics/anthropic-sdk-typescript pull 1144, by a maintainer", keysSeen}},
 }
 
 var anthropicPaths = documented("platform.claude.com API reference")

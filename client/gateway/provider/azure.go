@@ -66,6 +66,7 @@ var azure = Table{
 		{"/openai/v1/embeddings", Embeddings, InBody, OpenAIBody, false, azurePaths},
 	},
 	Request: "Apim-Request-Id",
+	Keys:    Keys{Seen: Seen{Source, "openai/openai-python lib/azure.py: its SDKs leave the header out", keysSeen}},
 }
 
 var azurePaths = documented("Azure OpenAI REST API reference")

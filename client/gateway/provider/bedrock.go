@@ -5,7 +5,7 @@ import "time"
 // Bedrock names what is wrong in a header, and says how long to wait nowhere.
 
 var bedrock = Table{
-	Name: NameBedrock,
+	Name: NameBedrock, Keys: Keys{Seen: Seen{Chosen, "what is safe where nothing is known", keysSeen}},
 	Signals: signals([]Signal{
 		{
 			Code: []string{"servicequotaexceededexception"}, Class: HardQuota, Scope: Organization,

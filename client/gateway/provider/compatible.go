@@ -42,4 +42,5 @@ var compatible = Table{
 		{"/**/embeddings", Embeddings, InBody, OpenAIBody, false, openAIPaths},
 	},
 	Request: "X-Request-Id",
+	Keys:    Keys{Seen: Seen{Chosen, "what is safe where nothing is known", keysSeen}},
 }

@@ -5,7 +5,7 @@ import "time"
 // Google says how long to wait in the body of an answer, and nothing in its headers.
 
 var gemini = Table{
-	Name: NameGemini,
+	Name: NameGemini, Keys: Keys{Seen: Seen{Chosen, "what is safe where nothing is known", keysSeen}},
 	Signals: signals([]Signal{
 		{
 			Status: []int{402}, Class: HardQuota, Scope: Project,
@@ -74,7 +74,7 @@ var gemini = Table{
 }
 
 var vertex = Table{
-	Name: NameVertex,
+	Name: NameVertex, Keys: Keys{Seen: Seen{Chosen, "what is safe where nothing is known", keysSeen}},
 	Signals: signals([]Signal{
 		{
 			Status: []int{429}, Says: []string{"exceeded the provisioned throughput"}, Class: Transient, Scope: Deployment,

@@ -34,6 +34,7 @@ var openAI = Table{
 		{"/v1/embeddings", Embeddings, InBody, OpenAIBody, false, openAIPaths},
 	},
 	Request: "X-Request-Id",
+	Keys:    Keys{Seen: Seen{Source, "openai/openai-python _base_client.py: its SDKs leave the header out", keysSeen}},
 }
 
 var (

@@ -41,6 +41,8 @@ const (
 	// verified is when rows were last compared with copies of their sources. Those that
 	// were say so by afresh.
 	verified = "2026-12-01"
+	// keysSeen is when it was last looked up who honours idempotency keys.
+	keysSeen = "2026-12-01"
 )
 
 func documented(where string) Seen { return Seen{Documented, where, gathered} }
@@ -87,7 +89,7 @@ func (t *Table) Oldest(now time.Time) (Seen, time.Duration) {
 
 // Rows are the sources of everything in the table.
 func (t *Table) Rows() []Seen {
-	rows := []Seen{t.Counting.Seen}
+	rows := []Seen{t.Counting.Seen, t.Keys.Seen}
 	for i := range t.Counting.Burndown {
 		rows = append(rows, t.Counting.Burndown[i].Seen)
 	}

@@ -23,6 +23,15 @@ type Table struct {
 	Request string
 	// Errors is the header that has an error's code, empty where the body alone does.
 	Errors string
+	// Keys is what becomes of idempotency keys there.
+	Keys Keys
+}
+
+// Keys is whether a provider does what comes again with the same Idempotency-Key once.
+type Keys struct {
+	// Honoured: it does. Nobody should count on it where that is false.
+	Honoured bool
+	Seen     Seen
 }
 
 // Signal is one way to say no. Everything that it names has to fit; of a list one
@@ -165,6 +174,7 @@ func (t *Table) Check() error {
 		add("burndown", i, t.Counting.Burndown[i].check())
 	}
 	add("counting", 0, t.Counting.Seen.check())
+	add("keys", 0, t.Keys.Seen.check())
 	if len(t.Signals) == 0 || len(t.Routes) == 0 || len(t.Counting.Counts) == 0 {
 		problems = append(problems, fmt.Errorf("%s: signals, routes or counts: missing", t.Name))
 	}

@@ -121,6 +121,7 @@ func changed(before, after *file.File) (changes []string) {
 		{"bodies_max", b.BodiesMax, a.BodiesMax},
 		{"bodies_client_max", b.BodiesClientMax, a.BodiesClientMax},
 		{"coalesce", b.NoSharing, a.NoSharing},
+		{"idempotency", b.Replays, a.Replays},
 		{"attempts.markers", b.Markers, a.Markers},
 	} {
 		if !reflect.DeepEqual(row.was, row.is) {
