@@ -56,7 +56,11 @@ type Config struct {
 	// Burndown is how often a token counts that was written, in the end. 0: once. For Bedrock
 	// only. At most 100.
 	Burndown int64
-	// LedgerMax is how many calls the ledger keeps, the newest. 0: 100,000.
+	// HonourKeys: what comes again with the same credential and idempotency key, after its answer in
+	// one piece was written, gets that again, and is no effect. No API does so (client/gateway/provider).
+	HonourKeys bool
+	// LedgerMax is how many calls the ledger keeps, the newest, and
+	// of how many keys answers are known. 0: 100,000.
 	LedgerMax int
 }
 

@@ -15,6 +15,8 @@ const (
 	Served Outcome = "served"
 	// Refused before anything was written: Call.Cause says for what.
 	Refused Outcome = "refused"
+	// Replayed: it had the key of one that was served, and got its answer.
+	Replayed Outcome = "replayed"
 	// Spoilt by an error inside its stream.
 	Spoilt Outcome = "spoilt"
 	// Broken by the server, which closed the connection.
@@ -56,7 +58,7 @@ type Ledger struct {
 	Calls []Call
 	// Dropped is how many are no longer there.
 	Dropped int64
-	// Outcomes counts all of them.
+	// Outcomes counts all of them. Those that are Served are the effects.
 	Outcomes map[Outcome]int64
 	// Billed is the sum over all of them.
 	Billed provider.Call

@@ -30,6 +30,8 @@ type Server struct {
 		underway map[*call]context.CancelFunc
 		// cached is when a marked beginning of a prompt was last used, by its hash.
 		cached map[uint64]time.Duration
+		// answered is what was answered, by credential and idempotency key.
+		answered map[string]json.RawMessage
 	}
 }
 
@@ -48,6 +50,7 @@ func New(c Config) (*Server, error) {
 	s.mu.book.outcomes = make(map[Outcome]int64)
 	s.mu.underway = make(map[*call]context.CancelFunc)
 	s.mu.cached = make(map[uint64]time.Duration)
+	s.mu.answered = make(map[string]json.RawMessage)
 	return s, nil
 }
 
@@ -74,6 +77,8 @@ type call struct {
 	// number is how many calls began before; id is made of it.
 	number uint64
 	id     string
+	// key is its credential and its idempotency key, empty without one.
+	key string
 	// fault is what goes wrong with it.
 	fault Fault
 	// admitted at begun: it takes a place in the account.
@@ -162,6 +167,12 @@ func (c *call) serve(ctx context.Context, r *http.Request) {
 	if credential(r.Header) == "" {
 		c.refuse(ctx, denial{cause: Unauthorized})
 		return
+	}
+	if key := r.Header.Get("idempotency-key"); key != "" {
+		c.key = credential(r.Header) + "\x00" + key
+		if c.replay() {
+			return
+		}
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(c.w, r.Body, bodyMax))
 	if err != nil {
@@ -279,6 +290,9 @@ func (c *call) json(status int, body any) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		panic(fmt.Sprintf("a body of strings and numbers has no encoding: %v", err))
+	}
+	if status == http.StatusOK {
+		c.keep(encoded)
 	}
 	c.w.Header().Set("Content-Type", "application/json")
 	c.w.WriteHeader(status)

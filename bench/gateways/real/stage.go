@@ -39,6 +39,8 @@ type Config struct {
 	// Apart puts each node on a host of its own, so that Cut can be done. It needs what
 	// hosts.Open needs, and the nodes can't be reached from elsewhere.
 	Apart bool
+	// Before, where given, puts a handler in front of the provider.
+	Before func(provider http.Handler) http.Handler
 }
 
 // Stage is a stage of real processes. Close ends them.
@@ -132,7 +134,11 @@ func (s *Stage) startProvider(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("listen for the provider: %w", err)
 	}
-	s.behind = upstream.Serve(listener, &hinting{s.provider, s.clock, s.config.Pace, c.Start})
+	var handler http.Handler = &hinting{s.provider, s.clock, s.config.Pace, c.Start}
+	if s.config.Before != nil {
+		handler = s.config.Before(handler)
+	}
+	s.behind = upstream.Serve(listener, handler)
 	return nil
 }
 
