@@ -29,8 +29,8 @@ const (
 type Call struct {
 	// Arrived and Ended are in the scenario's time.
 	Arrived, Ended time.Duration
-	// Client and Key are what the headers x-client-id and idempotency-key said; at most
-	// 128 bytes of each.
+	// Client and Key are what the headers x-client-id and idempotency-key, or else
+	// x-request-id, said; at most 128 bytes of each.
 	Client, Key string
 	// Attempt is how many retries were made before it, as its headers say it
 	// (client/gateway/attempt).

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -103,7 +104,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &call{s: s, w: w, record: Call{
 		Client: short(r.Header.Get("x-client-id")), Attempt: s.markers.Read(r.Header).Retries,
-		Key: short(r.Header.Get("idempotency-key")), Path: short(r.URL.Path), Outcome: Left,
+		Key: short(cmp.Or(r.Header.Get("idempotency-key"), r.Header.Get("x-request-id"))), Path: short(r.URL.Path), Outcome: Left,
 	}}
 	if !s.begin(c, cancel) {
 		c.answer(denial{cause: Closed})
