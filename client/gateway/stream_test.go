@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -129,3 +130,39 @@ type broken struct{}
 
 // Read fails.
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+// TestEqualStreams: equal requests in flight get one stream, each from its beginning.
+func TestEqualStreams(t *testing.T) {
+	t.Run("S2-11_equal_streams_are_one", func(t *testing.T) {
+		bubble(t, nil, func(t *testing.T, w *world) {
+			w.answer = func(*http.Request) *http.Response {
+				from, to := io.Pipe()
+				go func() {
+					for _, part := range []string{chunk("a"), chunk("b"), usageChunk, doneChunk} {
+						<-time.After(time.Second)
+						_, _ = io.WriteString(to, part)
+					}
+					_ = to.Close()
+				}()
+				answer := events()
+				answer.Body = from
+				return answer
+			}
+			var joined sync.WaitGroup
+			for i := range 10 {
+				joined.Go(func() {
+					// Some come when half of it was sent already: they get it from its beginning.
+					pass(time.Duration(i) * 250 * time.Millisecond)
+					text := w.ask(t.Context(), streaming("hi")).Body.String()
+					if !strings.Contains(text, `"a"`) || !strings.HasSuffix(text, doneChunk) {
+						t.Errorf("%d: %q", i, text)
+					}
+				})
+			}
+			joined.Wait()
+			if s := w.Stats(); w.hits.Load() != 1 || s.Shared.Coalesced != 9 || s.Charges.Asked+s.Charges.Permits != 1 {
+				t.Errorf("%d were sent, %+v, %+v", w.hits.Load(), s.Shared, s.Charges)
+			}
+		})
+	})
+}
