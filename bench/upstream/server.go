@@ -104,7 +104,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	c := &call{s: s, w: w, record: Call{
 		Client: short(r.Header.Get("x-client-id")), Attempt: s.markers.Read(r.Header).Retries,
-		Key: short(cmp.Or(r.Header.Get("idempotency-key"), r.Header.Get("x-request-id"))),
+		Key:  short(cmp.Or(r.Header.Get("idempotency-key"), r.Header.Get("x-request-id"))),
 		Path: short(r.URL.Path), Outcome: Left,
 	}}
 	if !s.begin(c, cancel) {
