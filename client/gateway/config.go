@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/told"
@@ -47,6 +48,8 @@ type Config struct {
 	// Pauses is how long to wait before a further try of what the provider gave no hint for.
 	// Default: from a second to a minute, doubling (S3-30).
 	Pauses provider.Schedule
+	// Fallback bounds what of a day's money goes to fallbacks. Default: a tenth.
+	Fallback fallback.Bound
 	// BodyMax is the largest body that is taken, in bytes, 1 KiB to 1 GiB. Default 32 MiB.
 	// It is held until an answer begins.
 	BodyMax int64
@@ -115,6 +118,8 @@ type Deployment struct {
 	// NoUsage: it is not asked to report what a stream used where the client had not asked.
 	// For what speaks as OpenAI does and does not know stream_options.
 	NoUsage bool
+	// Fallback is what it costs, and who stands in for it.
+	Fallback fallback.Model
 }
 
 // Class is a priority class as limits know it.
@@ -126,6 +131,8 @@ type Class struct {
 	// Closed is what becomes of it while a circuit is open: shed or deferred, the latter for
 	// as long as MaxWait allows (S2-15). Default circuit.Shed.
 	Closed circuit.Action
+	// Manner is how it goes about refusals (S2-33). With fallback.Defer Closed is circuit.Defer.
+	Manner fallback.Manner
 }
 
 // Bounds of the configuration.
@@ -179,6 +186,9 @@ func (c *Config) checkBounds(bad func(string, string, ...any)) {
 	if err := c.RetryTokens.Validate(); err != nil {
 		bad("retry_tokens", "%v", err)
 	}
+	if err := c.Fallback.Validate(); err != nil {
+		bad("fallback", "%v", err)
+	}
 	if err := c.Pauses.Validate(); err != nil {
 		bad("pauses", "%v", err)
 	}
@@ -216,6 +226,18 @@ func (c *Config) checkDeployments(bad func(string, string, ...any)) {
 		}
 		seen[d.Name] = true
 	}
+	c.CheckFallbacks(bad)
+}
+
+// CheckFallbacks names what is wrong with the prices and fallbacks of Deployments, each with
+// its place.
+func (c *Config) CheckFallbacks(bad func(at, format string, args ...any)) {
+	var rows []fallback.Row
+	for i := range c.Deployments {
+		d := &c.Deployments[i]
+		rows = append(rows, fallback.Row{Name: d.Name, Provider: d.Provider, OutputMax: d.OutputMax, Model: &d.Fallback})
+	}
+	fallback.Check(rows, bad)
 }
 
 func (d *Deployment) check(at string, bad func(string, string, ...any)) {
@@ -287,6 +309,12 @@ func (c *Config) checkClasses(bad func(string, string, ...any)) {
 		}
 		if class.Closed > circuit.Defer {
 			bad(at+".closed", "can only be shed or defer")
+		}
+		if err := class.Manner.Validate(); err != nil {
+			bad(at, "%v", err)
+		}
+		if class.Manner.Mode == fallback.Defer {
+			class.Closed = circuit.Defer
 		}
 	}
 }

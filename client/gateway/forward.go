@@ -12,7 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -28,7 +30,7 @@ const copyStep = 16 << 10
 // sending is one try that was permitted and paid.
 type sending struct {
 	call   *call
-	held   receipt
+	held   *charge.Charge
 	permit *circuit.Try
 	try    int
 	// hidden: the client has not asked for the usage that the provider was asked for.
@@ -72,6 +74,9 @@ func (c *call) forward(ctx context.Context, to out.Sink, s *sending) (*again, er
 // begin begins an answer. Nothing is tried again from here on.
 func (c *call) begin(to out.Sink, h out.Head) {
 	c.body.leave()
+	if c.home != nil {
+		h.Header.Set(fallbackHeader, c.deployment.Name)
+	}
 	to.Begin(h)
 }
 
@@ -94,7 +99,9 @@ func (s *sending) unanswered(ctx context.Context, err error) error {
 	if c.gateway.said.due(time.Now()) {
 		c.gateway.config.Logger.Warn("a provider did not answer", "deployment", c.deployment.Name, "error", err)
 	}
-	return &refusedError{refusal: c.unusable("the provider can't be reached"), passes: true}
+	return &refusedError{
+		refusal: c.unusable("the provider can't be reached"), passes: true, cause: fallback.UnreachedIf(!s.sent.Load()),
+	}
 }
 
 const (
@@ -161,8 +168,8 @@ func (s *sending) no(v *provider.Verdict) (*again, error) {
 	if !v.MayRetry() {
 		return nil, &refusedError{refusal: refusal}
 	}
-	after := s.call.set.Pauses.Pause(v.Wait, s.try, s.call.gateway.config.Draw)
-	return &again{after: after, refusal: refusal}, nil
+	after := s.call.class.Manner.Pause(s.call.set.Pauses, v.Wait, s.try, s.call.gateway.config.Draw)
+	return &again{after: after, refusal: refusal, cause: fallback.Refused}, nil
 }
 
 // classify says what an answer means, and tells everybody who has to know.
@@ -291,6 +298,9 @@ func (s *sending) events(
 		// It is an error all the same, of which nothing is billed.
 		s.refused()
 		s.call.turn.Spoil()
+		if s.call.home != nil {
+			return nil, errFallback(s.call)
+		}
 	}
 	header := passable(answer)
 	// Events may be left out of it.
@@ -333,11 +343,12 @@ func (s *sending) settle(u spent.Usage) {
 	c := s.call
 	if u.State == spent.None {
 		s.held.Settle(nil)
+		c.aside.Keep(time.Now())
 		return
 	}
 	used := u.Counted()
 	used.Model = c.route.model
-	s.held.Settle(c.deployment.Provider.Counting.Settle(used))
+	s.held.Settle(c.money(c.deployment.Provider.Counting.Settle(used), u))
 	if u.State == spent.Complete {
 		c.gateway.estimates.Learn(c.who.Tenant, c.route.model, c.body.request.Input, u.Input)
 	}
@@ -346,7 +357,8 @@ func (s *sending) settle(u spent.Usage) {
 // refused settles a request that the provider has not worked on: no token of it is billed,
 // though some count the request.
 func (s *sending) refused() {
-	s.held.Settle(s.call.deployment.Provider.Counting.Settle(provider.Usage{Refused: true}))
+	used := s.call.deployment.Provider.Counting.Settle(provider.Usage{Refused: true})
+	s.held.Settle(s.call.money(used, spent.Usage{}))
 }
 
 // request is what is sent.

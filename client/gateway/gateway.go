@@ -20,6 +20,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/internal/room"
 	"github.com/quorlease/quorlease/client/gateway/provider"
@@ -59,6 +60,7 @@ type Gateway struct {
 	rooms *room.Rooms
 	// replays are the answers of requests with idempotency keys.
 	replays *replay.Store
+	book    fallback.Book
 	counts  counts
 	said    seldom
 	// unmatched are requests that no limit fits.
@@ -122,6 +124,8 @@ type Stats struct {
 	Told     told.Stats
 	// Replays are what became of idempotency keys.
 	Replays replay.Stats
+	// Money is what calls have cost whose deployment has a price.
+	Money fallback.Stats
 	// Estimates is how far estimates were off.
 	Estimates estimate.Errors
 }
@@ -242,7 +246,7 @@ func (g *Gateway) Stats() Stats {
 		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.rooms.Held(),
 		Attempts: g.attempts.Stats(), Circuits: g.board.Stats(), Shared: g.group.Stats(),
 		Charges: g.desk.Stats(), Told: g.teller.Stats(), Estimates: g.estimates.Errors(),
-		Replays: g.replays.Stats(),
+		Replays: g.replays.Stats(), Money: g.book.Stats(),
 	}
 	s.Refused = counted(s.Refusals[:], n.refused[:])
 	counted(s.Answers[:], n.answers[:])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -21,6 +22,8 @@ type refusedError struct {
 	refusal refuse.Refusal
 	// passes: another one's attempt may fare better.
 	passes bool
+	// cause is why another deployment may fare better.
+	cause fallback.Cause
 }
 
 // Error names the reason.
@@ -37,12 +40,12 @@ type again struct {
 	// after is for how long to wait before, nothing being held.
 	after   time.Duration
 	refusal refuse.Refusal
-	// deferred: it was not sent, because the circuit is open.
-	deferred bool
+	// cause is Refused, or Closed where it was not sent.
+	cause fallback.Cause
 }
 
 // ownAttributes are those that the gateway says of each request.
-var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind"}
+var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind", fallback.Attribute}
 
 // isPersonal says whether a refusal is about the client whose request it was, and not
 // about what was asked.
@@ -56,6 +59,8 @@ type course struct {
 	tries int
 	// counted: the client's retry budget has seen it.
 	counted bool
+	// targets is how many fallbacks were thought of.
+	targets int
 }
 
 // lead does the work of a request: as many tries as it takes and may have. The error is a
@@ -65,10 +70,13 @@ func (c *call) lead(ctx context.Context, to out.Sink) error {
 	var now course
 	for {
 		next, err := c.once(ctx, to, &now)
+		if answered, ended := c.elsewhere(ctx, to, &now, c.trouble(&now, next, err)); answered {
+			return ended
+		}
 		switch {
 		case err != nil || next == nil:
 			return err
-		case next.deferred:
+		case next.cause == fallback.Closed:
 			if c.patience <= next.after {
 				return &refusedError{refusal: next.refusal}
 			}
@@ -117,11 +125,11 @@ func (c *call) once(ctx context.Context, to out.Sink, now *course) (*again, erro
 // that by chance, so that not all come back in one moment, or is refused.
 func (c *call) shut(v circuit.Verdict) (*again, error) {
 	if v.Action != circuit.Defer {
-		return nil, &refusedError{refusal: c.closed(v)}
+		return nil, &refusedError{refusal: c.closed(v), cause: fallback.Closed}
 	}
 	after := max(v.Left, deferMin)
 	after += time.Duration(c.gateway.config.Draw(int64(max(after/4, time.Second))))
-	return &again{after: after, refusal: c.closed(v), deferred: true}, nil
+	return &again{after: after, refusal: c.closed(v), cause: fallback.Closed}, nil
 }
 
 // deferMin is how long a deferred request waits at least: while a probe is under way nobody
@@ -129,23 +137,27 @@ func (c *call) shut(v circuit.Verdict) (*again, error) {
 const deferMin = 100 * time.Millisecond
 
 // charge asks for what the request is estimated to need.
-func (c *call) charge(ctx context.Context, now *course) (receipt, error) {
+func (c *call) charge(ctx context.Context, now *course) (*charge.Charge, error) {
 	g := c.gateway
 	r := &c.body.request
+	w := provider.Work{
+		Input:     g.estimates.Tokens(c.who.Tenant, c.route.model, r.Input),
+		MaxOutput: r.MaxOutput, ModelMax: c.deployment.OutputMax, Choices: r.Choices,
+	}
+	amounts := c.deployment.Provider.Counting.Charge(w)
+	if price := c.deployment.Fallback.Price; price != nil {
+		amounts[fallback.Cost] = max(1, price.Most(w.Input, w.MaxOutput, w.ModelMax, w.Choices))
+	}
 	held, err := c.take(ctx, &charge.Work{
 		Client: c.who.Client, Class: c.who.Class, Attempt: c.attempt.Ceiling, Again: now.counted,
-		Attributes: c.about.Attributes, MaxWait: c.patience,
-		Amounts: c.deployment.Provider.Counting.Charge(provider.Work{
-			Input:     g.estimates.Tokens(c.who.Tenant, c.route.model, r.Input),
-			MaxOutput: r.MaxOutput, ModelMax: c.deployment.OutputMax, Choices: r.Choices,
-		}),
+		Attributes: c.about.Attributes, MaxWait: c.patience, Amounts: amounts,
 	})
 	now.counted = now.counted || err == nil
 	return held, err
 }
 
 // take charges work. What no limit fits is not limited, but for the client's retry budget.
-func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
+func (c *call) take(ctx context.Context, work *charge.Work) (*charge.Charge, error) {
 	g := c.gateway
 	began := time.Now()
 	defer func() { c.waited(began) }()
@@ -153,21 +165,22 @@ func (c *call) take(ctx context.Context, work *charge.Work) (receipt, error) {
 	if isUnmatched(err) && !g.unmatched.has(time.Now(), c.kind()) {
 		// A node that has just come may not have heard of the limits yet.
 		if !pause(ctx, unmatchedPause) {
-			return receipt{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		held, decision, err = g.desk.Take(ctx, *work)
 	}
 	switch {
 	case isUnmatched(err):
 		g.unmatched.add(time.Now(), c.kind())
-		return receipt{}, c.unlimited(work)
+		return nil, c.unlimited(work)
 	case err != nil:
-		return receipt{}, err
+		return nil, err
 	case held == nil:
 		g.teller.Denied(decision, c.about)
-		return receipt{}, &refusedError{refusal: refuse.Denied(decision)}
+		no := refuse.Denied(decision)
+		return nil, &refusedError{refusal: no, cause: fallback.DeniedIf(no.Passes())}
 	default:
-		return receipt{held}, nil
+		return held, nil
 	}
 }
 
@@ -210,30 +223,6 @@ func (c *call) unlimited(work *charge.Work) error {
 	return &refusedError{refusal: refuse.Refusal{Reason: reason}}
 }
 
-// receipt is what a call was charged. The zero receipt is nothing.
-type receipt struct{ charge *charge.Charge }
-
-// Settle, Throttled and Release are the charge's.
-func (r receipt) Settle(used map[string]int64) {
-	if r.charge != nil {
-		r.charge.Settle(used)
-	}
-}
-
-// Throttled is the charge's.
-func (r receipt) Throttled(wait time.Duration) {
-	if r.charge != nil {
-		r.charge.Throttled(wait)
-	}
-}
-
-// Release is the charge's.
-func (r receipt) Release() {
-	if r.charge != nil {
-		r.charge.Release()
-	}
-}
-
 // describe says what the work is, once its deployment and its route are known. Everybody reads
 // it, and nobody changes it.
 func (c *call) describe() {
@@ -251,6 +240,9 @@ func (c *call) describe() {
 	put("model", c.route.model)
 	if c.route.Route != nil {
 		put("kind", string(c.route.Kind))
+	}
+	if c.home != nil {
+		put(fallback.Attribute, c.home.Name)
 	}
 	c.about = told.About{Attributes: all, Tenant: c.who.Tenant, Deployment: c.deployment.Name}
 }

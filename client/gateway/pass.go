@@ -123,6 +123,9 @@ func (c *call) proxy(p *passage) *httputil.ReverseProxy {
 // unpassable is the refusal in the place of an answer that is passed on to nobody, or nil.
 func (c *call) unpassable(answer *http.Response) error {
 	switch code := answer.StatusCode; {
+	case c.home != nil && code/100 != 2:
+		// Who asked for another model is told of that one's trouble.
+		return errFallback(c)
 	case code < 200 || code/100 == 3 && code != http.StatusNotModified || code > 599:
 		// A client that followed it would leave the gateway, with its key.
 		return &refusedError{refusal: c.unusable("the provider has answered what is passed on to nobody")}

@@ -57,6 +57,11 @@ func (s *settings) balance(deployment string, rule retry.TokenRule) *balance {
 	return &balance{}
 }
 
+// named is the deployment of that name, which is there.
+func (s *settings) named(name string) *Deployment {
+	return &s.Deployments[slices.IndexFunc(s.Deployments, func(d Deployment) bool { return d.Name == name })]
+}
+
 // class is how a request of that class waits.
 func (s *settings) class(name string) *Class {
 	if class, ok := s.classes[name]; ok {
@@ -73,8 +78,8 @@ func (s *settings) pays(before *Deployment) bool {
 }
 
 // Reload puts other clients, deployments, classes and bounds in force: Who, Deployments, Classes,
-// Tries, RetryTokens, Pauses, BodyMax, BodiesMax, BodiesClientMax, Markers, NoSharing and Replays. What else
-// c has is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
+// Tries, RetryTokens, Pauses, Fallback, BodyMax, BodiesMax, BodiesClientMax, Markers, NoSharing and Replays. What
+// else c has is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
 // corrections stay, but for a spend cap that no node blocks, of a deployment that is gone or has
 // another Key or Upstream. An error names everything that is wrong, and changes nothing.
 func (g *Gateway) Reload(c Config) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/attempt"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -40,6 +41,10 @@ type call struct {
 	class      *Class
 	deployment *Deployment
 	route      route
+	// home is the deployment in whose place this one is asked, with money set aside for it. Nil:
+	// it is its own.
+	home  *Deployment
+	aside *fallback.Hold
 	// about says what it is.
 	about   told.About
 	body    body
@@ -191,7 +196,8 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	defer func() { c.attempt.End(g.now(), outcome) }()
 	c.circuit = g.board.Call(c.who.Tenant, c.deployment.Name, c.class.Closed)
 	// Nobody queues for what is closed.
-	if v := c.circuit.Look(g.now()); v.Action == circuit.Shed {
+	falls := c.class.Manner.FallsBack() && len(c.deployment.Fallback.To) > 0
+	if v := c.circuit.Look(g.now()); v.Action == circuit.Shed && !falls {
 		refusal := c.closed(v)
 		outcome = attempt.Throttled
 		c.refuse(w, &refusal)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/who"
@@ -33,7 +34,9 @@ var (
 		"Alt-Svc", "Anthropic-Organization-Id", "Content-Length", "Openai-Organization", "Openai-Project", "Set-Cookie",
 		"Strict-Transport-Security",
 	}
-	ours = []string{"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, "Ratelimit", "Ratelimit-Policy"}
+	ours = []string{
+		"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, fallbackHeader, "Ratelimit", "Ratelimit-Policy",
+	}
 )
 
 // headerSet is a set of headers, in their canonical form.
@@ -73,6 +76,10 @@ func (d *Deployment) keysOf() []string {
 func (c *call) target() *url.URL {
 	to := *c.deployment.Upstream
 	from := c.request.URL
+	if c.home != nil && c.route.Deployment != "" {
+		asked, _ := c.deployment.Provider.Route(from.Path)
+		from = fallback.Repath(from, asked.Deployment, c.route.Deployment)
+	}
 	to.Path = strings.TrimSuffix(to.Path, "/") + from.Path
 	to.RawPath = strings.TrimSuffix(c.deployment.Upstream.EscapedPath(), "/") + from.EscapedPath()
 	to.RawQuery = from.RawQuery
@@ -108,9 +115,8 @@ func (c *call) signed() *refuse.Refusal {
 
 // isForeign says whether the client's own account is used.
 func (c *call) isForeign() bool {
-	return c.deployment.Key == "" && !c.who.Keyed && slices.ContainsFunc(c.deployment.keysOf(), func(name string) bool {
-		return c.request.Header.Get(name) != ""
-	})
+	own := func(name string) bool { return c.request.Header.Get(name) != "" }
+	return c.deployment.Key == "" && c.home == nil && !c.who.Keyed && slices.ContainsFunc(c.deployment.keysOf(), own)
 }
 
 // headers are those of a request that is sent: the client's, without what is between it and
@@ -122,7 +128,7 @@ func (c *call) headers() http.Header {
 	wanted := c.deployment.keysOf()
 	for _, name := range who.Credentials() {
 		// A key goes to the provider whose clients have such keys, and nowhere else.
-		if c.who.Keyed || c.deployment.Key != "" || !slices.Contains(wanted, name) {
+		if c.who.Keyed || c.home != nil || c.deployment.Key != "" || !slices.Contains(wanted, name) {
 			delete(to, name)
 		}
 	}

@@ -13,7 +13,7 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S1-23", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestStorm/S1-23",
-		text: "return receipt{}, &refusedError{refusal: refuse.Denied(decision)}", without: "return receipt{}, nil",
+		text: "return nil, &refusedError{refusal: no, cause: fallback.DeniedIf(no.Passes())}", without: "return nil, nil",
 	},
 	{
 		row: "S1-24", file: "client/gateway/refuse/hint.go", tests: "client/gateway/refuse",
@@ -51,6 +51,11 @@ var atGateways = []mechanism{
 	{
 		row: "S1-46", file: "client/gateway/who/identify.go", tests: "client/gateway/who",
 		text: "l.finds(NoMarker, who.unmarked, markerHeader)", without: "l.finds(NoMarker, Warn, markerHeader)",
+	},
+	{
+		row: "S2-04", file: "client/gateway/fallback/manner.go", tests: "client/gateway/fallback",
+		pattern: "TestRule/S2-04",
+		text:    "other < t.Wait+own", without: "other < t.Wait+2*own",
 	},
 	{
 		row: "S2-10", file: "client/gateway/circuit/board.go", tests: "client/gateway/circuit",
@@ -91,7 +96,7 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S2-20", file: "client/gateway/forward.go", tests: "client/gateway", pattern: "TestPauses/S2-20",
-		text: "s.call.set.Pauses.Pause(v.Wait,", without: "provider.Schedule{}.Pause(v.Wait,",
+		text: "Manner.Pause(s.call.set.Pauses, v.Wait,", without: "Manner.Pause(provider.Schedule{}, v.Wait,",
 	},
 	{
 		row: "S2-21", file: "client/gateway/circuit/outcome.go", tests: "client/gateway/circuit",
@@ -118,8 +123,18 @@ var atGateways = []mechanism{
 		text: "p.wantLocked(key)\n\treturn false\n}", without: "p.wantLocked(key)\n\treturn true\n}",
 	},
 	{
+		row: "S2-28", file: "client/gateway/fallback/manner.go", tests: "client/gateway/fallback",
+		pattern: "TestRule/S2-28",
+		text:    "t.Refusals < 2", without: "t.Refusals < 1",
+	},
+	{
 		row: "S2-30", file: "client/gateway/gatewayprom/parts.go", tests: "client/gateway/gatewayprom",
 		text: "s.Shared.Duplicates + s.Repeated", without: "s.Shared.Duplicates",
+	},
+	{
+		row: "S2-33", file: "client/gateway/fallback/manner.go", tests: "client/gateway/fallback",
+		pattern: "TestManners/S2-33",
+		text:    "return max(w.For, delay)", without: "return s.Pause(w, retries, draw)",
 	},
 	{
 		row: "S3-11", file: "client/gateway/keyed.go", tests: "client/gateway", pattern: "TestKeys/S3-11",

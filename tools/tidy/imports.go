@@ -117,8 +117,8 @@ func pureRules() []ImportRule {
 		},
 		{
 			Name: "gateway-pure", Of: []string{
-				"client/gateway/attempt", "client/gateway/circuit", "client/gateway/estimate/...", "client/gateway/spent",
-				"client/gateway/who",
+				"client/gateway/attempt", "client/gateway/circuit", "client/gateway/estimate/...", "client/gateway/fallback",
+				"client/gateway/spent", "client/gateway/who",
 			},
 			Only: []string{"std", "client/gateway/...", "client/feedback", "client/names"},
 			// A circuit draws its jitter (math/rand/v2), and attempts are read from headers (net/http).

@@ -9,7 +9,7 @@ import (
 
 // Charge is what a call was charged. End it with Settle or Release, whichever comes first
 // counts: `defer c.Release()` gives back what was not settled, whatever happened. It is
-// safe for concurrent use.
+// safe for concurrent use. Nil is a charge of nothing.
 type Charge struct {
 	desk     *Desk
 	ended    atomic.Bool
@@ -62,7 +62,7 @@ func (c *Charge) giveBack() {
 // named it is what was charged. It ends the charge and gives its slots back. What asks the
 // authority does so later: nothing is waited for.
 func (c *Charge) Settle(used map[string]int64) {
-	if c.ended.Swap(true) {
+	if c == nil || c.ended.Swap(true) {
 		return
 	}
 	if c.lease != nil {
@@ -90,7 +90,7 @@ const throttleMax = time.Hour
 // that are charged any of the same limits ask the authority, instead of spending what was
 // held before it was told of that. It may be called before or after the end.
 func (c *Charge) Throttled(wait time.Duration) {
-	if wait <= 0 {
+	if c == nil || wait <= 0 {
 		return
 	}
 	until := c.desk.clock.Now() + min(wait, throttleMax)
@@ -107,7 +107,7 @@ func (c *Charge) Throttled(wait time.Duration) {
 
 // Release says that nothing was sent: everything goes back. It ends the charge.
 func (c *Charge) Release() {
-	if c.ended.Swap(true) {
+	if c == nil || c.ended.Swap(true) {
 		return
 	}
 	if c.lease != nil {

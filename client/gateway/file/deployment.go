@@ -15,6 +15,7 @@ import (
 	"github.com/quorlease/quorlease/api/limitsfile/written"
 	"github.com/quorlease/quorlease/client/gateway"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/who"
 	"github.com/quorlease/quorlease/client/names"
@@ -29,7 +30,7 @@ const (
 )
 
 // ownAttributes are those that the gateway itself says of each request.
-var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind"}
+var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind", fallback.Attribute}
 
 // ownHeaders are those that the gateway itself says of each request, or that belong to a
 // connection.
@@ -55,11 +56,12 @@ func (r *reader) deployments(n ast.Node, f *File) {
 		first[d.Name] = i
 		f.Gateway.Deployments = append(f.Gateway.Deployments, d)
 	}
+	r.joined(f)
 }
 
 func (r *reader) deployment(n ast.Node, path string, f *File) (d gateway.Deployment) {
 	fields := r.Fields(n, path, "name", "provider", "upstream", "models", "key_file", "key_env", "header", "per_minute",
-		"source", "output_max", "attributes", "no_usage")
+		"source", "output_max", "attributes", "no_usage", "price", "latency", "fallbacks")
 	if !strict.IsMapping(n) {
 		return d
 	}
@@ -75,6 +77,7 @@ func (r *reader) deployment(n ast.Node, path string, f *File) (d gateway.Deploym
 	d.PerMinute = r.perMinute(fields["per_minute"], path+".per_minute")
 	d.OutputMax = r.number(fields["output_max"], path+".output_max", 0, estimate.CountMax)
 	d.Attributes = r.attributes(fields["attributes"], path+".attributes")
+	d.Fallback = r.model(fields, path)
 	d.NoUsage = r.Boolean(fields["no_usage"], path+".no_usage")
 	if fields["source"] != nil {
 		f.Sources[d.Name] = r.source(fields["source"], path+".source")

@@ -16,6 +16,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway"
 	"github.com/quorlease/quorlease/client/gateway/attempt"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
+	"github.com/quorlease/quorlease/client/gateway/fallback"
 	"github.com/quorlease/quorlease/client/gateway/file"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/replay"
@@ -61,11 +62,16 @@ deployments:
     source: {url: https://example.com/limits, verified_at: 2026-10-22}
     output_max: 16_384
     attributes: {account: main}
-  - {name: own, upstream: "http://127.0.0.1:8000/base", key_file: own.key, no_usage: true}
+    price: {input: 2_500_000, output: 10_000_000}
+    latency: 2s
+    fallbacks: [{deployment: own, model: llama}]
+  - {name: own, upstream: "http://127.0.0.1:8000/base", key_file: own.key, no_usage: true, price: {output: 0}}
 classes:
   - {name: live, max_wait: 5s, closed: shed}
   - {name: batch, max_wait: 1h, closed: defer}
-  - {name: now, max_wait: none}
+  - {name: now, max_wait: none, mode: immediate}
+  - {name: tool, mode: fixed, delay: 3s}
+  - {name: night, mode: defer}
 clients:
   - {name: notes, tenant: notes-team, classes: [live, batch], key_sha256: [` + someHash + `], retry_marker: warn}
   - {name: edge, tenant: edge, key_file: edge.keys, may: [notes], tenants: [notes-team], any: true}
@@ -95,6 +101,7 @@ circuit:
   {throttles: none, least: 50, fraction: 25%, window: 1m, open: 10s, hint_max: 2h, probe_max: 5m,
    shared: {tenants: tenant, deployments: provider, probes: circuit-probes}}
 pause: {step: 500ms, least: 150ms, most: 900ms}
+fallback: {share: 20%, free: 5_000_000}
 `
 
 var files = map[string]string{
@@ -125,8 +132,16 @@ func TestWholeFile(t *testing.T) {
 		{f.Gateway.Classes, []gateway.Class{
 			{Name: "live", MaxWait: 5 * time.Second},
 			{Name: "batch", MaxWait: time.Hour, Closed: circuit.Defer},
-			{Name: "now", MaxWait: -1},
+			{Name: "now", MaxWait: -1, Manner: fallback.Manner{Mode: fallback.Immediate}},
+			{Name: "tool", Manner: fallback.Manner{Mode: fallback.Fixed, Delay: 3 * time.Second}},
+			{Name: "night", Closed: circuit.Defer, Manner: fallback.Manner{Mode: fallback.Defer}},
 		}},
+		{main.Fallback, fallback.Model{
+			Price: &fallback.Price{Input: 2_500_000, Output: 10_000_000}, Latency: 2 * time.Second,
+			To: []fallback.Target{{Deployment: "own", Model: "llama"}},
+		}},
+		{own.Fallback, fallback.Model{Price: &fallback.Price{}}},
+		{f.Gateway.Fallback, fallback.Bound{ShareBP: 2000, Free: 5_000_000}},
 		{f.Gateway.RetryTokens, retry.TokenRule{Cap: 100, Cost: 10, Refund: 2, MinRetries: 2, MinInterval: time.Minute}},
 		{f.Gateway.Pauses, provider.Schedule{
 			Step: 500 * time.Millisecond, Least: 150 * time.Millisecond, Most: 900 * time.Millisecond,

@@ -44,7 +44,7 @@ func (r *reader) classes(n ast.Node, f *File) {
 	first := map[string]int{}
 	for i, item := range items {
 		at := fmt.Sprintf("classes[%d]", i)
-		fields := r.Fields(item, at, "name", "max_wait", "closed")
+		fields := r.Fields(item, at, "name", "max_wait", "closed", "mode", "delay")
 		if !strict.IsMapping(item) {
 			continue
 		}
@@ -54,6 +54,7 @@ func (r *reader) classes(n ast.Node, f *File) {
 			Closed: chosen(r, fields["closed"], at+".closed", []string{"shed", "defer"},
 				circuit.Shed, circuit.Defer),
 		}
+		r.manner(fields, at, &class)
 		if problem := names.DimensionProblem(class.Name); problem != "" {
 			r.FailNode(fields["name"], at+".name", "%s", problem)
 		}

@@ -4,6 +4,27 @@ import (
 	"github.com/quorlease/quorlease/client/gateway"
 )
 
+func ofMoney() []figure {
+	return []figure{
+		counters("quorlease_gateway_cost_total",
+			"What calls have cost whose deployment has a price, in millionths of the unit of money, by who has "+
+				"answered: the model that was asked for, or a fallback.",
+			"by", func(s *gateway.Stats) []part {
+				return []part{of("asked", s.Money.First), of("fallback", s.Money.Fallback)}
+			}),
+		gauge("quorlease_gateway_fallback_cost_held",
+			"What calls of fallbacks that have not ended may cost, in millionths of the unit of money.",
+			func(s *gateway.Stats) float64 { return float64(s.Money.Held) }),
+		counters("quorlease_gateway_fallbacks_total",
+			"Fallbacks that were thought of, by what became of them: answered, failed where it was refused or had "+
+				"trouble itself, slow where waiting is sooner, short where the share of the money had nothing left.",
+			"ending", func(s *gateway.Stats) []part {
+				m := &s.Money
+				return []part{of("answered", m.Answered), of("failed", m.Failed), of("slow", m.Slow), of("short", m.Short)}
+			}),
+	}
+}
+
 func ofAttempts() []figure {
 	return []figure{
 		counters("quorlease_gateway_attempts_total",

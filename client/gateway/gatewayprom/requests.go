@@ -14,7 +14,7 @@ import (
 
 // figures are all but the histogram.
 func figures() []figure {
-	return slices.Concat(ofRequests(), ofTries(), ofBodies(), ofAttempts(), ofSharing(), ofReplays(),
+	return slices.Concat(ofRequests(), ofTries(), ofBodies(), ofMoney(), ofAttempts(), ofSharing(), ofReplays(),
 		ofCircuits(), ofCharges(), ofTold(), ofEstimates())
 }
 

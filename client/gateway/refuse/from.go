@@ -45,6 +45,17 @@ func Denied(d *client.Decision) Refusal {
 	return r
 }
 
+// Passes says whether a limit alone refuses, which gives again by itself: waiting helps, and so
+// does whatever the limit is not about.
+func (r *Refusal) Passes() bool {
+	switch r.Reason {
+	case Rate, Concurrency, Quota, Paused, QueueFull, WaitExpired:
+		return true
+	default:
+		return false
+	}
+}
+
 func rank(reason Reason) int {
 	for at, grave := range gravest {
 		if grave == reason {
