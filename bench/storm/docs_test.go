@@ -41,6 +41,7 @@ var shown = []struct {
 	{"fleet: attempts for a job done", "s2-naive", "s2-ours", storm.PerDone, ""},
 	{"fleet: jobs executed twice", "s2-naive", "s2-ours", storm.Duplicates, ""},
 	{"fleet: other tenants, p95", "s2-naive", "s2-ours", storm.OthersP95, ""},
+	{"fleet: a fallback's part of all money", "s2-naive", "s2-ours", storm.FallbackPart, storm.AwarePart},
 	{"night: attempts for a task done", "s3-sustained", "s3-after", storm.PerDone, ""},
 	{"night: live tasks done", "s3-sustained", "s3-after", storm.LivePart, ""},
 	{"night: attempts refused by the provider", "s3-sustained", "s3-after", storm.RefusedPart, ""},

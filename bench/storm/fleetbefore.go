@@ -33,7 +33,7 @@ func fleetNaive(seed uint64, o *Outcome) {
 	o.within(OthersP99, quantile(waits, 0.99).Seconds(), 12.2, 13.6)
 	o.within(QueueMost, float64(longest), 1750, 1790)
 	o.show(HerdNow, Herd(f.importer.retries))
-	fallback(seed, o)
+	elsewhere(seed, o)
 }
 
 // playNaive is the fleet as it was, and how long its queue became.
@@ -52,8 +52,8 @@ func playNaive(seed uint64, o *Outcome) (f *fleet, longest int) {
 	return f, queue.longest
 }
 
-// fallback is the same with another model that is asked on every refusal.
-func fallback(seed uint64, o *Outcome) {
+// elsewhere is the same with another model that is asked on every refusal.
+func elsewhere(seed uint64, o *Outcome) {
 	f := newFleet(seed, o)
 	other := provider.NewBuckets(provider.Limits{Requests: fallbackMinute}, provider.Options{Capacity: time.Second})
 	queue := &line{free: instances * instanceSlot}

@@ -42,6 +42,9 @@ type leased struct {
 	cluster *authority.Authority
 	// patience is how long a job waits for its lease.
 	patience time.Duration
+	// served hears of each call that was answered, and denied ends a job without a lease.
+	served func()
+	denied func(j *job, a authority.Answer, end func(ok bool))
 
 	inFlight, mostInFlight int
 	coalesced, refused     int
@@ -51,6 +54,8 @@ type leased struct {
 func newLeased(seed uint64, o *Outcome, gate int64) *leased {
 	f := newFleet(seed, o)
 	l := &leased{fleet: f, cluster: authority.New(f.Stage, 3, tenantLimits(gate)), patience: fleetPatience}
+	l.served = func() {}
+	l.denied = func(_ *job, _ authority.Answer, end func(ok bool)) { end(false) }
 	f.serve = l.work
 	return l
 }
@@ -81,7 +86,7 @@ func (l *leased) work(j *job, end func(ok bool)) {
 		case a.Granted:
 			l.call(j, op, end)
 		default:
-			end(false)
+			l.denied(j, a, end)
 		}
 	}})
 	l.longest = max(l.longest, l.cluster.Waiting())
@@ -95,7 +100,9 @@ func (l *leased) call(j *job, op *logv1.Acquire, end func(ok bool)) {
 	client.most = 1
 	client.try(0, func(ok bool) {
 		l.inFlight--
-		if !ok {
+		if ok {
+			l.served()
+		} else {
 			l.refused++
 		}
 		l.cluster.Settle(op)
@@ -124,6 +131,7 @@ func fleetOurs(seed uint64, o *Outcome) {
 	narrow := newLeased(seed, &Outcome{}, narrowGate)
 	narrow.importOnly(time.Minute)
 	o.exactly(InFlight, narrow.mostInFlight, narrowGate)
+	fallbackAware(seed, o)
 }
 
 // importOnly plays the import alone, until end.

@@ -66,6 +66,7 @@ func TestStorms(t *testing.T) {
 			"S2-07": {storm.Duplicates},
 			"S2-12": {storm.Coalesced, storm.Executed},
 			"S2-18": {storm.InFlight},
+			"S2-28": {storm.AwarePart, storm.AwareP95},
 			"S2-32": {storm.OthersP95},
 		},
 	}

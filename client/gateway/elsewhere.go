@@ -46,9 +46,8 @@ func (c *call) elsewhere(ctx context.Context, to out.Sink, now *course, t fallba
 		next, err := c.once(ctx, to, &there)
 		now.counted = there.counted
 		var no *refusedError
-		answered := next == nil && !errors.As(err, &no)
-		c.aside.Ended(time.Now(), answered)
-		if answered {
+		c.aside.Ended(time.Now(), next == nil && err == nil)
+		if next == nil && !errors.As(err, &no) {
 			return true, err
 		}
 	}

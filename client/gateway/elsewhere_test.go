@@ -158,6 +158,41 @@ func TestFallbackRequest(t *testing.T) {
 	})
 }
 
+// unreached is a transport that does not reach one host.
+type unreached struct{ http.RoundTripper }
+
+// RoundTrip sends, or does not.
+func (u unreached) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Host == "api.example" {
+		return nil, errors.New("connection refused")
+	}
+	return u.RoundTripper.RoundTrip(r)
+}
+
+// TestFallbackUnreached: where nothing was sent a critical class falls back, and a client's own
+// key goes to nobody but the provider that it was for.
+func TestFallbackUnreached(t *testing.T) {
+	limited(t, dearLimits, func(c *gateway.Config) {
+		dear(c)
+		c.Deployments[0].Key, c.Deployments[2].Key = "", ""
+		c.Transport = unreached{c.Transport}
+	}, func(t *testing.T, w *world) {
+		for _, row := range []struct {
+			class  string
+			status int
+		}{{"live", http.StatusServiceUnavailable}, {"critical", http.StatusOK}} {
+			got := w.ask(t.Context(), prompt("hi"), "X-Quorlease-Class", row.class, "Authorization", "Bearer of-the-client")
+			if got.Code != row.status {
+				t.Errorf("%s: %d %s", row.class, got.Code, got.Body)
+			}
+		}
+		all := w.all()
+		if len(all) != 1 || all[0].header.Get("Authorization") != "" {
+			t.Errorf("%d were sent: %v", len(all), all)
+		}
+	})
+}
+
 // TestFallbackBounds: the share of this gateway and the limit of all of them.
 func TestFallbackBounds(t *testing.T) {
 	ask := func(t *testing.T, w *world, text string) int {

@@ -75,8 +75,11 @@ func TestManners(t *testing.T) {
 		r := rand.New(rand.NewPCG(1, 33))
 		said := provider.Wait{Said: true, For: 5 * time.Second}
 		for _, m := range []fallback.Manner{
-			{}, {Mode: fallback.Immediate}, {Mode: fallback.Defer},
-			{Mode: fallback.Fixed}, {Mode: fallback.Fixed, Delay: 7 * time.Second},
+			{},
+			{Mode: fallback.Immediate},
+			{Mode: fallback.Defer},
+			{Mode: fallback.Fixed},
+			{Mode: fallback.Fixed, Delay: 7 * time.Second},
 		} {
 			pauses := map[time.Duration]bool{}
 			for range 50 {
