@@ -25,8 +25,8 @@ func fleetStorms() []Scenario {
 		{
 			Slug: "s2-ours", Title: "one bucket and one gate for the fleet, and a lease id that is the hash of the work",
 			Text: "Nine tenths of the provider's limit for each tenant, 32 calls in flight; nobody tries again, equal jobs " +
-				"are one. And for a minute with a gate of four. Then with jobs that wait 20 s at a time, and another model by the " +
-				"rule of gateways, for a fifth of the money.",
+				"are one. And for a minute with a gate of four. Then with jobs that wait 20 s at a time, and another " +
+				"model by the rule of gateways, for a fifth of the money.",
 			Twins: []string{"s2-naive", "s2-seedgate"},
 			run:   fleetOurs,
 		},

@@ -174,7 +174,7 @@ func (u unreached) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestFallbackUnreached(t *testing.T) {
 	limited(t, dearLimits, func(c *gateway.Config) {
 		dear(c)
-		c.Deployments[0].Key, c.Deployments[2].Key = "", ""
+		c.Deployments[0].Key, c.Deployments[1].Key = "", ""
 		c.Transport = unreached{c.Transport}
 	}, func(t *testing.T, w *world) {
 		for _, row := range []struct {

@@ -13,7 +13,8 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S1-23", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestStorm/S1-23",
-		text: "return nil, &refusedError{refusal: no, cause: fallback.DeniedIf(no.Passes())}", without: "_ = no.Passes()\n\t\treturn nil, nil",
+		text:    "return nil, &refusedError{refusal: no, cause: fallback.DeniedIf(no.Passes())}",
+		without: "_ = no.Passes()\n\t\treturn nil, nil",
 	},
 	{
 		row: "S1-24", file: "client/gateway/refuse/hint.go", tests: "client/gateway/refuse",
