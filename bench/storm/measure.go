@@ -81,11 +81,8 @@ const (
 	Coalesced       Measure = "coalesced"
 	Drained         Measure = "drained_s"
 	InFlight        Measure = "in_flight_gate_4"
-	AwareCalls      Measure = "fallback_by_cost_calls"
 	AwarePart       Measure = "fallback_by_cost_percent"
 	AwareP95        Measure = "fallback_by_cost_others_p95_s"
-	AwareUnique     Measure = "fallback_by_cost_different_jobs"
-	AwareDrained    Measure = "fallback_by_cost_done_s"
 	OthersP95       Measure = "others_p95_s"
 	OthersP99       Measure = "others_p99_s"
 	QueueMost       Measure = "queue_peak"
@@ -184,10 +181,7 @@ var names = map[Measure]struct{ name, unit string }{
 	Coalesced:       {"jobs that were another's, and waited for it", ""},
 	Drained:         {"import done after", "s"},
 	InFlight:        {"most calls in flight behind a gate of 4", ""},
-	AwareCalls:      {"with a fallback by cost: calls of it", ""},
 	AwarePart:       {"with a fallback by cost: its part of the cost", "%"},
-	AwareUnique:     {"with a fallback by cost: different jobs done", ""},
-	AwareDrained:    {"with a fallback by cost: the import done after", "s"},
 	AwareP95:        {"with a fallback by cost: other tenants served within, p95", "s"},
 	OthersP95:       {"other tenants served within, p95", "s"},
 	OthersP99:       {"other tenants served within, p99", "s"},
