@@ -88,7 +88,7 @@ func New(config Config) (*Client, error) {
 func (c *Client) membersConfig() members.Config {
 	m := members.DefaultConfig()
 	m.Endpoints, m.Dial, m.Credentials = c.config.Endpoints, c.config.Dial, c.config.Credentials
-	m.Client, m.SessionID = c.config.Client, c.sessionID
+	m.Client, m.SessionID, m.Direct = c.config.Client, c.sessionID, c.config.Direct
 	return m
 }
 

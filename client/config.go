@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/members"
 	"github.com/quorlease/quorlease/client/names"
+	"github.com/quorlease/quorlease/client/session"
 	"github.com/quorlease/quorlease/fsm/retry"
 )
 
@@ -43,6 +44,10 @@ type Config struct {
 	Credentials credentials.TransportCredentials
 	// Dial replaces the dialing of TCP, for tests and tunnels. Default: net.Dialer.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+
+	// Direct answers, in this process, acquires that keep no record and wait in no queue;
+	// everything else goes over connections. Package embedded sets it. Default: none.
+	Direct session.Direct
 
 	// Deadline is within what time a call answers whose context has no deadline,
 	// 1 ms to 1 h. Default 1 s. Where nobody has answered by then the client

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/grpc/credentials"
+
+	"github.com/quorlease/quorlease/client/session"
 )
 
 // LinksMax is how many nodes are known at once, those that were configured and
@@ -38,6 +40,8 @@ type Config struct {
 	Credentials credentials.TransportCredentials
 	// Dial connects; it must return soon after ctx ends. Nil means TCP.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
+	// Direct answers acquires in this process, as session.Hello says. Nil: none are.
+	Direct session.Direct
 	// Changed is told of every change of State, one at a time and in order; where it
 	// is slow it is told of the last one only. It may call anything but Close. Nil:
 	// nobody is told.

@@ -98,5 +98,7 @@ func (m *Members) replaceExtra(s *session.Session) {
 
 // hello is how the next stream begins.
 func (m *Members) hello() session.Hello {
-	return session.Hello{Client: m.config.Client, SessionID: m.config.SessionID, Connection: m.streams.Add(1)}
+	return session.Hello{
+		Client: m.config.Client, SessionID: m.config.SessionID, Connection: m.streams.Add(1), Direct: m.config.Direct,
+	}
 }

@@ -48,12 +48,20 @@ type Hello struct {
 	// Connection is higher than those of the session's streams before: the end of the
 	// last one ends what is tied to the session. 0: there is one.
 	Connection uint64
+	// Direct, where it is not nil, answers what needs no stream.
+	Direct Direct
 }
+
+// Direct answers an acquire that keeps no record and waits in no queue, in the process of the
+// one who asks. The error has a gRPC status, as that of a unary call. It is called from any
+// goroutine and returns soon after ctx ends; nothing of the answer may be changed later.
+type Direct func(ctx context.Context, r *quorleasev1.AcquireRequest) (*quorleasev1.AcquireResponse, error)
 
 // Session is one open stream. It is safe for concurrent use.
 type Session struct {
 	conn   *grpc.ClientConn
 	number uint64
+	direct Direct
 	stream grpc.BidiStreamingClient[quorleasev1.SessionRequest, quorleasev1.SessionResponse]
 	// cancel ends the stream.
 	cancel context.CancelFunc
@@ -102,7 +110,7 @@ func Open(ctx context.Context, conn *grpc.ClientConn, hello Hello) (*Session, er
 		return nil, fmt.Errorf("open session: %w", err)
 	}
 	s := &Session{
-		conn: conn, number: hello.Connection, stream: stream, cancel: cancel,
+		conn: conn, number: hello.Connection, direct: hello.Direct, stream: stream, cancel: cancel,
 		wake: make(chan struct{}, 1), ended: make(chan struct{}),
 	}
 	s.joined.Add(2)
@@ -183,6 +191,9 @@ func (s *Session) Do(ctx context.Context, item *quorleasev1.RequestItem) (*quorl
 	if size > BytesMax {
 		return nil, fmt.Errorf("%w: an item of %d bytes, more than %d", ErrUnsent, size, BytesMax)
 	}
+	if r := item.GetAcquire(); s.direct != nil && r != nil && !r.GetTrack() && r.GetMaxWait() == nil {
+		return s.ask(ctx, r)
+	}
 	c := s.fresh()
 	c.item, c.size = item, size
 	c.deadline, c.bounded = ctx.Deadline()
@@ -205,6 +216,21 @@ func (s *Session) Do(ctx context.Context, item *quorleasev1.RequestItem) (*quorl
 		return nil, err
 	}
 	return answer, itemError(answer)
+}
+
+// ask has an acquire answered in this process. What ends the session ends nothing of that.
+func (s *Session) ask(ctx context.Context, r *quorleasev1.AcquireRequest) (*quorleasev1.ResponseItem, error) {
+	answer, err := s.direct(ctx, r)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		// As on a stream: what became of it is unknown.
+		return nil, ctx.Err()
+	default:
+		return nil, err
+	}
+	s.answers.Add(1)
+	return &quorleasev1.ResponseItem{Answer: &quorleasev1.ResponseItem_Acquire{Acquire: answer}}, nil
 }
 
 // fresh is a call that nobody else knows of.

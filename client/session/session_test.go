@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	quorleasev1 "github.com/quorlease/quorlease/api/quorlease/v1"
 	"github.com/quorlease/quorlease/api/server"
@@ -35,6 +36,61 @@ func TestDoAnswers(t *testing.T) {
 		}
 		if s.Answers() != 2 || s.Err() != nil || s.Conn() != conn {
 			t.Errorf("%d answers, %v", s.Answers(), s.Err())
+		}
+	})
+}
+
+// What keeps no record and waits in no queue is answered in the process, where somebody does
+// that; everything else goes over the stream.
+func TestDirect(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		node, _, conn := authority(t)
+		var direct []string
+		own := hello
+		own.Direct = func(ctx context.Context, r *quorleasev1.AcquireRequest) (*quorleasev1.AcquireResponse, error) {
+			limit := r.GetCharges()[0].GetLimit()
+			direct = append(direct, limit)
+			if limit == "slow" {
+				<-ctx.Done()
+				return nil, status.Error(codes.DeadlineExceeded, "too late")
+			}
+			if limit != "free" {
+				return nil, status.Error(codes.NotFound, limit)
+			}
+			return &quorleasev1.AcquireResponse{Decision: quorleasev1.Decision_GRANTED}, nil
+		}
+		s, err := session.Open(t.Context(), conn, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { s.Close() })
+		if answer, err := s.Do(t.Context(), acquire("free")); err != nil ||
+			answer.GetAcquire().GetDecision() != quorleasev1.Decision_GRANTED || s.Answers() != 1 {
+			t.Errorf("%v, %v, %d answers", answer, err, s.Answers())
+		}
+		if _, err := s.Do(t.Context(), acquire("absent")); status.Code(err) != codes.NotFound {
+			t.Errorf("absent: %v", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Do(ctx, acquire("slow")); !errors.Is(err, context.DeadlineExceeded) ||
+			!session.MayHaveHappened(err) {
+			t.Errorf("slow: %v, want that it may have happened", err)
+		}
+		if node.Last() != nil {
+			t.Errorf("the node has heard of %v", node.Last())
+		}
+		tracked, waits := acquire("free"), acquire("free")
+		tracked.GetAcquire().Track = true
+		tracked.GetAcquire().LeaseId = hello.SessionID
+		waits.GetAcquire().MaxWait = durationpb.New(time.Second)
+		for _, item := range []*quorleasev1.RequestItem{tracked, waits} {
+			if _, err := s.Do(t.Context(), item); err != nil || node.Last() == nil {
+				t.Errorf("%v: %v, the node has heard of %v", item, err, node.Last())
+			}
+		}
+		if got := strings.Join(direct, " "); got != "free absent slow" {
+			t.Errorf("answered in the process: %s", got)
 		}
 	})
 }

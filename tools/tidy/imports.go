@@ -84,7 +84,7 @@ var impure = []string{
 
 // serving is what runs nodes.
 var serving = []string{
-	"cluster/...", "fsm", "api/server", "api/httpapi", "github.com/hashicorp/...", "github.com/spf13/...",
+	"cluster/...", "fsm", "embedded", "api/server", "api/httpapi", "github.com/hashicorp/...", "github.com/spf13/...",
 }
 
 // ImportRules returns the directions in which packages may know one another.
@@ -162,6 +162,19 @@ func outerRules() []ImportRule {
 				"api/quorlease/v1", "api/server", "api/httpapi", "api/limitsfile", "bench/...", "client/...",
 			},
 			Why: "the public protocol becomes operations once, in api/server; a node knows nothing of it",
+		},
+		{
+			Name: "embedded", Of: []string{"embedded"},
+			Only: []string{
+				"std", "api/httpapi", "api/limitsfile", "api/quorlease/v1", "api/server", "client", "cluster", "cluster/wire",
+				"github.com/hashicorp/go-hclog", "github.com/prometheus/client_golang/prometheus",
+				"google.golang.org/grpc/peer", "google.golang.org/grpc/test/bufconn", "google.golang.org/protobuf/proto",
+			},
+			Why: "a node in a process is the node that serves a cluster: nothing is decided here",
+		},
+		{
+			Name: "embedded-above", Of: []string{"api/...", "cluster/...", "fsm/..."}, Never: []string{"embedded"}, Tests: true,
+			Why: "arrows point down: a node does not know where it runs",
 		},
 		{
 			Name: "command", Of: []string{"..."}, Except: []string{"cmd/..."}, Never: []string{"cmd/..."}, Tests: true,
