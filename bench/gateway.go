@@ -19,8 +19,10 @@ type GatewayConfig struct {
 	Binary string
 	// Name is the gateway's own, and Text its file, which is written to Dir.
 	Name, Dir, Text string
-	// Endpoints are the nodes that it asks.
+	// Endpoints are the nodes that it asks. Nil: Args say whom.
 	Endpoints []string
+	// Args go behind its arguments.
+	Args []string
 	// Wrap are the words of a command that runs it, such as one that puts it on a host.
 	Wrap []string
 	// Log receives what it prints, by one goroutine at a time. Nil: discarded.
@@ -53,7 +55,11 @@ func StartGateway(c GatewayConfig) (*Gateway, error) {
 	}
 	g := &Gateway{name: c.Name, serving: make(chan struct{}), log: c.Log}
 	command := append(c.Wrap[:len(c.Wrap):len(c.Wrap)], c.Binary, "gateway", "--config", file,
-		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--endpoints", strings.Join(c.Endpoints, ","))
+		"--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0")
+	if len(c.Endpoints) > 0 {
+		command = append(command, "--endpoints", strings.Join(c.Endpoints, ","))
+	}
+	command = append(command, c.Args...)
 	var err error
 	g.Process, err = StartProcess(Program{Path: command[0], Args: command[1:], Log: (*printed)(g)})
 	return g, err

@@ -85,6 +85,10 @@ const hourly = "limits: [{name: api, rate: {requests: 20/h}, burst: {requests: 2
 // TestOneProcess: what a program is told by the authority inside of it, over restarts.
 func TestOneProcess(t *testing.T) {
 	t.Parallel()
+	t.Run("S3-38_it_goes_on_from_its_directory", testOneProcess)
+}
+
+func testOneProcess(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	config := embedded.Config{Dir: dir, Limits: limitsOf(t, hourly)}
 	session := func(run func(*embedded.Authority, *client.Client)) {

@@ -57,6 +57,7 @@ func TestExamples(t *testing.T) {
 	t.Run("programs", func(t *testing.T) { s.on(t).programs() })
 	t.Run("proxy", func(t *testing.T) { s.on(t).proxy() })
 	t.Run("gate", func(t *testing.T) { s.on(t).gate() })
+	t.Run("embedded", func(t *testing.T) { s.on(t).embedded() })
 }
 
 // hello is the rest of a question.
@@ -111,6 +112,20 @@ func (s *site) programs() {
 		}
 		ask(t, "", "node", filepath.Join(dir, "ask.mjs"), "What is a week?")
 	})
+}
+
+// embedded is a program that has its authority in it, twice.
+func (s *site) embedded() {
+	s.Helper()
+	program, data := s.build("embedded"), filepath.Join(s.TempDir(), "state")
+	for range 2 {
+		cmd := exec.CommandContext(s.Context(), program, "--data", data,
+			"--limits", filepath.Join(folder, "limits", "provider.yaml"))
+		out, err := cmd.CombinedOutput()
+		if want := "provider input_tokens used 2480 refunded 20\n"; err != nil || !strings.Contains(string(out), want) {
+			s.Errorf("%v, no %q in\n%s", err, want, out)
+		}
+	}
 }
 
 // obeys: the program comes back when it is told to, and says that it does; and it does not where it

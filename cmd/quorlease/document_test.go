@@ -38,7 +38,7 @@ func TestDocuments(t *testing.T) {
 	for _, name := range []string{
 		"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md", "docs/operating/top.md",
 		"docs/operating/scaling.md", "docs/operating/comparing.md", "docs/operating/how-it-scales.md",
-		"docs/operating/gateway.md",
+		"docs/operating/gateway.md", "docs/operating/embedded.md",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,7 @@ func newGateway(a *app) *cobra.Command {
 				return a.write(report.Bytes())
 			}
 			tuneCollector(a.lookupEnv)
-			return o.Run(c.Context(), logger)
+			return exitCodeOf(o.Run(c.Context(), logger))
 		},
 	}
 	o.Define(cmd.Flags())

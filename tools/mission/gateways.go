@@ -162,6 +162,10 @@ var atGateways = []mechanism{
 		text: "c.replay(w, &answer)", without: "return true",
 	},
 	{
+		row: "S3-38", file: "embedded/embedded.go", tests: "embedded", pattern: "TestOneProcess/S3-38",
+		text: "a.config.ID, a.config.Dir, 1,", without: "a.config.ID, a.config.Dir+time.Now().Format(\"/05.000000000\"), 1,",
+	},
+	{
 		row: "S3-43", file: "client/gateway/charge/desk.go", tests: "client/gateway/charge",
 		pattern: "TestCallsAreCountedOnce/S3-43",
 		text:    "if !w.Again {", without: "if w.Client != \"\" {",

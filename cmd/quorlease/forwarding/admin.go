@@ -26,7 +26,11 @@ func (r *running) newAdmin(logger hclog.Logger) *http.Server {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", r.readyz)
 	mux.HandleFunc("POST /cleared", r.cleared)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	all := prometheus.Gatherers{registry}
+	if r.own != nil {
+		all = append(all, r.own.Gatherer())
+	}
+	mux.Handle("GET /metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	return &http.Server{
 		Handler:           http.NewCrossOriginProtection().Handler(mux),
 		ReadHeaderTimeout: headersWithin, IdleTimeout: idleMax, MaxHeaderBytes: headersMax,

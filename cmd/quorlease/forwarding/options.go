@@ -38,7 +38,10 @@ something that it says too, they count. It has no keys, and only names of files 
 variables that do; names of files are relative to its own directory. SIGHUP makes
 it read the file again: all of it counts then, or nothing.
 
-It works without nodes: it then lets through what each limit says for that case, and
+--authority embedded decides in this process and asks no nodes: the limits are those
+of --limits, which SIGHUP makes it read again too, and what must survive is in --data.
+
+Where no node answers it lets through what each limit says for that case, and
 raises an alert, in its log and at --alert-webhook and --alertmanager. Beyond
 loopback it wants clients with keys, and TLS or --insecure.
 
@@ -46,11 +49,13 @@ It collects garbage when the heap has grown fivefold, or to 2 GiB; GOGC and
 GOMEMLIMIT in the environment say otherwise.
 
 --check says what it would do, and opens no port. Exit codes: 0 told to stop, or
-nothing wrong, 1 it could not start, 2 a setting is wrong.`
+nothing wrong, 1 it could not start, 2 a setting is wrong, 5 its embedded authority
+stopped to protect its data (look at it before you start it again).`
 	Example = `  quorlease gateway --upstream https://api.openai.com
   quorlease gateway --listen 127.0.0.1:7401 --upstream http://127.0.0.1:8000 --provider compatible
   quorlease gateway --config gateway.yaml --check
-  quorlease gateway --config gateway.yaml --admin 127.0.0.1:7402`
+  quorlease gateway --config gateway.yaml --admin 127.0.0.1:7402
+  quorlease gateway --config gateway.yaml --authority embedded --data ./state --limits limits.yaml`
 )
 
 const (
@@ -78,6 +83,7 @@ type Options struct {
 	Endpoints    []string
 	EndpointsSet bool
 
+	whom
 	file *file.File
 }
 
@@ -91,6 +97,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
 		"how it answers: openai, azure, anthropic, gemini, vertex, bedrock or compatible; else as its `name` suggests")
+	o.whom.define(flags)
 	o.alerts.Define(flags)
 	flags.DurationVar(&o.drain, "drain", drainDefault, "how long answers may take to end when it is told to stop")
 	flags.BoolVar(&o.insecure, "insecure", false, "accept plaintext beyond loopback")
@@ -106,9 +113,10 @@ func (o *Options) Complete(ctx context.Context) (err error) {
 	if o.file, err = o.read(); err != nil {
 		return &exit.Error{Code: exit.Usage, Err: source.Lines(err)}
 	}
+	badAuthority := o.checkAuthority(ctx)
 	o.override()
 	_, badTarget := o.alerts.Sinks()
-	if err := errors.Join(o.checkListen(ctx), o.checkAdmin(ctx), badTarget); err != nil {
+	if err := errors.Join(o.checkListen(ctx), o.checkAdmin(ctx), badAuthority, badTarget); err != nil {
 		return &exit.Error{Code: exit.Usage, Err: err}
 	}
 	return nil

@@ -18,8 +18,13 @@ import (
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 )
 
-// reload reads the file again, and puts all of it in force or nothing.
+// reload reads the files again, and puts all of each in force or nothing. Where one has a mistake
+// neither counts.
 func (r *running) reload(ctx context.Context, o *Options) {
+	if o.config == "" {
+		r.reloadLimits(ctx)
+		return
+	}
 	changes, err := r.renew(ctx, o)
 	if err != nil {
 		r.logger.Error("the file is not taken, and what it said before goes on", "err", err)
@@ -32,6 +37,7 @@ func (r *running) reload(ctx context.Context, o *Options) {
 		changes = []string{"nothing"}
 	}
 	r.logger.Info("read the file again", "changed", strings.Join(changes, "; "))
+	r.reloadLimits(ctx)
 }
 
 // renew is reload with what has changed. Certificates are always read again.

@@ -26,7 +26,7 @@ func (o *Options) Report(w io.Writer, now time.Time) error {
 	if _, err := o.certificate(); err != nil {
 		return err
 	}
-	made, err := o.assemble(slog.New(slog.DiscardHandler))
+	made, err := o.assemble(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (o *Options) Report(w io.Writer, now time.Time) error {
 	o.facts(w, [][2]string{
 		{"listen", f.Listen + ", " + transport},
 		{"admin", show.Dash(f.Admin)},
-		{"nodes", strings.Join(f.Endpoints, ", ")},
+		{"nodes", strings.Join(o.nodes(), ", ")},
 		{"client", f.Client},
 		{"asks", o.asks()},
 	})

@@ -43,6 +43,8 @@ const (
 
 // assembled is a gateway with what it asks, and where its alerts go.
 type assembled struct {
+	// own is nil where the authority is elsewhere.
+	own       *own
 	alerts    *alerts
 	authority *client.Client
 	gateway   *gateway.Gateway
@@ -56,6 +58,9 @@ func (a *assembled) Close() error {
 	}
 	if a.authority != nil {
 		failed = append(failed, a.authority.Close())
+	}
+	if a.own != nil {
+		failed = append(failed, a.own.Close())
 	}
 	return errors.Join(append(failed, a.alerts.Close())...)
 }
@@ -76,12 +81,12 @@ type running struct {
 	listening sync.WaitGroup
 }
 
-// Run serves until the context ends, which is no error, or a listener fails. With a file a
-// hangup makes it read that again, whatever such a signal meant before. Complete was called
+// Run serves until the context ends, which is no error, or a listener or the authority in this
+// process fails. With a file a hangup makes it read that again, whatever such a signal meant before. Complete was called
 // before.
 func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
 	hangups := make(chan os.Signal, 1)
-	if o.config != "" {
+	if o.config != "" || o.isEmbedded() {
 		signal.Reset(syscall.SIGHUP)
 		signal.Notify(hangups, syscall.SIGHUP)
 		defer signal.Stop(hangups)
@@ -96,6 +101,8 @@ func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
 		select {
 		case <-ctx.Done():
 		case err = <-r.failed:
+		case <-r.own.stopped():
+			err = r.own.failure()
 		case <-signals:
 			signals = nil
 			go func() {
@@ -145,7 +152,7 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 	}
 	r.identity.Store(certificate)
 	programs = r.secured(programs)
-	if err := r.build(o); err != nil { //nolint:contextcheck // what is made outlives the start
+	if err := r.build(ctx, o); err != nil {
 		return nil, errors.Join(err, closeListeners())
 	}
 	for _, warning := range append(o.file.Warnings, o.file.Stale(time.Now())...) {
@@ -158,14 +165,18 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 		r.listen("--admin", r.admin, admin)
 		where = append(where, "admin", admin.Addr())
 	}
-	logger.Info("serving", append(where, "nodes", strings.Join(o.file.Endpoints, ","))...)
+	logger.Info("serving", append(where, "nodes", strings.Join(o.nodes(), ","))...)
 	return r, nil
 }
 
 // build makes what answers. What was made is closed again where something fails.
-func (r *running) build(o *Options) (err error) {
+func (r *running) build(ctx context.Context, o *Options) error {
 	logger := slog.New(&handler{logger: r.logger})
-	if r.assembled, err = o.assemble(logger); err != nil {
+	opened, err := o.openOwn(ctx, r.logger)
+	if err != nil {
+		return err
+	}
+	if r.assembled, err = o.assemble(opened, logger); err != nil { //nolint:contextcheck // it outlives the start
 		return err
 	}
 	r.programs = &http.Server{
@@ -198,13 +209,12 @@ func guarded(next http.Handler, logger hclog.Logger) http.Handler {
 	})
 }
 
-// assemble makes the gateway, what it asks, and where its alerts go. Nobody is asked yet.
-func (o *Options) assemble(logger *slog.Logger) (*assembled, error) {
-	sinks, err := o.alerts.Sinks()
-	if err != nil {
-		return nil, err
-	}
-	made := &assembled{alerts: newAlerts(o.file.Client, logger, sinks)}
+// assemble makes the gateway, what it asks, and where its alerts go. Nobody is asked yet. It takes
+// the authority in this process over, where there is one.
+func (o *Options) assemble(from *own, logger *slog.Logger) (*assembled, error) {
+	// What can't be used was refused before.
+	sinks, _ := o.alerts.Sinks()
+	made := &assembled{own: from, alerts: newAlerts(o.file.Client, logger, sinks)}
 	if err := o.connect(made, logger); err != nil {
 		return nil, &exit.Error{Code: exit.Usage, Err: errors.Join(err, made.Close())}
 	}
@@ -217,9 +227,8 @@ func (o *Options) connect(made *assembled, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	if made.authority, err = client.New(client.Config{
-		Endpoints: o.file.Endpoints, Client: o.file.Client, Logger: logger,
-		Alerts: []alert.Sink{alert.Func(made.alerts.Notify)},
+	if made.authority, err = o.dial(made.own, client.Config{
+		Client: o.file.Client, Logger: logger, Alerts: []alert.Sink{alert.Func(made.alerts.Notify)},
 	}); err != nil {
 		return err
 	}
