@@ -186,6 +186,7 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := filepath.Join(base, "fresh")
+	wrong := limitsOf(t, "limits: [{name: A, unlimited: true}]\n")
 	for name, row := range map[string]struct {
 		config embedded.Config
 		want   string
@@ -194,7 +195,7 @@ func TestRefused(t *testing.T) {
 		"no place for one": {embedded.Config{Dir: filepath.Join(file, "below")}, filepath.Join(file, "below")},
 		"a file":           {embedded.Config{Dir: file}, "is not a directory"},
 		"no limits":        {embedded.Config{Dir: fresh, Limits: filepath.Join(base, "none")}, "none"},
-		"wrong limits":     {embedded.Config{Dir: fresh, Limits: limitsOf(t, "limits: [{name: A, unlimited: true}]\n")}, "limits.yaml:1:"},
+		"wrong limits":     {embedded.Config{Dir: fresh, Limits: wrong}, "limits.yaml:1:"},
 		"everybody":        {embedded.Config{Dir: fresh, Listen: "0.0.0.0:0"}, "listen: 0.0.0.0:0 is not on loopback"},
 		"no port":          {embedded.Config{Dir: fresh, HTTP: "127.0.0.1"}, "http: "},
 		"no name":          {embedded.Config{Dir: fresh, ID: "A"}, `"A"`},

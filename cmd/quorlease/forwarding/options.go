@@ -97,7 +97,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
 		"how it answers: openai, azure, anthropic, gemini, vertex, bedrock or compatible; else as its `name` suggests")
-	o.whom.define(flags)
+	o.define(flags)
 	o.alerts.Define(flags)
 	flags.DurationVar(&o.drain, "drain", drainDefault, "how long answers may take to end when it is told to stop")
 	flags.BoolVar(&o.insecure, "insecure", false, "accept plaintext beyond loopback")

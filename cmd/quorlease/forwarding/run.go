@@ -82,8 +82,8 @@ type running struct {
 }
 
 // Run serves until the context ends, which is no error, or a listener or the authority in this
-// process fails. With a file a hangup makes it read that again, whatever such a signal meant before. Complete was called
-// before.
+// process fails. With a file, or that authority, a hangup makes it read its files again, whatever
+// such a signal meant before. Complete was called before.
 func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
 	hangups := make(chan os.Signal, 1)
 	if o.config != "" || o.isEmbedded() {
