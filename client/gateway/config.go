@@ -81,6 +81,9 @@ type Config struct {
 	// Replays says which answers of requests with an idempotency key are kept, and who has to have
 	// one. The zero value is ready.
 	Replays replay.Config
+	// Shadow: every request is forwarded as it came, once and at once, and what would have become
+	// of it is reported (Gateway.Shadow).
+	Shadow bool
 
 	// Transport sends to providers. Default: one that keeps connections, waits 10 s for one
 	// and is not compressed.

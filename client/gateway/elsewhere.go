@@ -34,10 +34,10 @@ func (c *call) trouble(now *course, next *again, err error) fallback.Trouble {
 }
 
 // elsewhere has another deployment answer, each at most once, and without a place in a queue.
-// Where none does it is false, and all is as it was.
+// Where none does it is false, and all is as it was. What is a shadow's goes nowhere.
 func (c *call) elsewhere(ctx context.Context, to out.Sink, now *course, t fallback.Trouble) (bool, error) {
 	own := &c.deployment.Fallback
-	for home := *c; c.class.Manner.Considers(t) && now.targets < len(own.To); *c = home {
+	for home := *c; c.shadow == nil && c.class.Manner.Considers(t) && now.targets < len(own.To); *c = home {
 		now.targets++
 		if !c.aim(own.To[now.targets-1], t) {
 			continue

@@ -390,6 +390,6 @@ func (s *sending) request(ctx context.Context) *http.Request {
 // asksUsage says whether the provider reports what a stream used only where it is asked.
 func (s *sending) asksUsage() bool {
 	c := s.call
-	return !c.deployment.NoUsage && c.route.Body == provider.OpenAIBody &&
+	return !c.deployment.NoUsage && c.shadow == nil && c.route.Body == provider.OpenAIBody &&
 		(c.route.Kind == provider.Chat || c.route.Kind == provider.Completions)
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/internal/room"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/replay"
+	"github.com/quorlease/quorlease/client/gateway/shadow"
 	"github.com/quorlease/quorlease/client/gateway/told"
 )
 
@@ -56,8 +57,10 @@ type Gateway struct {
 	closers  []io.Closer
 	upstream http.RoundTripper
 	// own is upstream where that was made here.
-	own   *http.Transport
-	rooms *room.Rooms
+	own *http.Transport
+	// mirror sends by upstream what it does not only imagine.
+	mirror *shadow.Mirror
+	rooms  *room.Rooms
 	// replays are the answers of requests with idempotency keys.
 	replays *replay.Store
 	book    fallback.Book
@@ -126,6 +129,8 @@ type Stats struct {
 	Replays replay.Stats
 	// Money is what calls have cost whose deployment has a price.
 	Money fallback.Stats
+	// Shadow is what would have become of requests that were only forwarded.
+	Shadow shadow.Stats
 	// Estimates is how far estimates were off.
 	Estimates estimate.Errors
 }
@@ -149,6 +154,8 @@ func New(c Config) (*Gateway, error) {
 		g.own = newTransport()
 		g.upstream = g.own
 	}
+	g.mirror = shadow.New(g.upstream, c.Logger)
+	g.upstream = g.mirror
 	if err := g.assemble(); err != nil {
 		_ = g.Close()
 		return nil, fmt.Errorf("gateway: %w", err)
@@ -245,8 +252,8 @@ func (g *Gateway) Stats() Stats {
 		Unlimited: n.unlimited.Load(),
 		Unread:    n.unread.Load(), Gone: n.gone.Load(), Cut: n.cut.Load(), Held: g.rooms.Held(),
 		Attempts: g.attempts.Stats(), Circuits: g.board.Stats(), Shared: g.group.Stats(),
-		Charges: g.desk.Stats(), Told: g.teller.Stats(), Estimates: g.estimates.Errors(),
-		Replays: g.replays.Stats(), Money: g.book.Stats(),
+		Charges: g.desk.Stats(), Told: g.teller.Stats(), Shadow: g.mirror.Stats(),
+		Estimates: g.estimates.Errors(), Replays: g.replays.Stats(), Money: g.book.Stats(),
 	}
 	s.Refused = counted(s.Refusals[:], n.refused[:])
 	counted(s.Answers[:], n.answers[:])

@@ -78,8 +78,8 @@ func (s *settings) pays(before *Deployment) bool {
 }
 
 // Reload puts other clients, deployments, classes and bounds in force: Who, Deployments, Classes,
-// Tries, RetryTokens, Pauses, Fallback, BodyMax, BodiesMax, BodiesClientMax, Markers, NoSharing and Replays. What
-// else c has is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
+// Tries, RetryTokens, Pauses, Fallback, BodyMax, BodiesMax, BodiesClientMax, Markers, NoSharing, Replays and
+// Shadow. What else c has is not looked at. Calls that have begun end as they began; attempts, circuits, blocks and
 // corrections stay, but for a spend cap that no node blocks, of a deployment that is gone or has
 // another Key or Upstream. An error names everything that is wrong, and changes nothing.
 func (g *Gateway) Reload(c Config) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/replay"
+	"github.com/quorlease/quorlease/client/gateway/shadow"
 	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/gateway/who"
 )
@@ -58,6 +59,8 @@ type call struct {
 	turn *replay.Turn
 	// aborted: the answer ended before its end.
 	aborted bool
+	// shadow is where is noted what nobody is told. Nil: it is no shadow.
+	shadow *shadow.Call
 }
 
 // ServeHTTP answers one request: with what its provider says, or with a refusal. An answer
@@ -71,6 +74,10 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.request = r.WithContext(ctx)
 	if !open {
 		c.refuse(w, &refuse.Refusal{Reason: refuse.Capacity, Detail: "the gateway is being stopped"})
+		return
+	}
+	if c.set.Shadow {
+		c.mirror(ctx, w)
 		return
 	}
 	c.serve(ctx, w)
@@ -110,7 +117,9 @@ func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	c.who, c.class = identity, c.set.class(identity.Class)
-	c.patience = c.class.MaxWait
+	if c.shadow == nil {
+		c.patience = c.class.MaxWait
+	}
 	for _, warning := range identity.Warnings {
 		w.Header().Add(warningHeader, warning)
 	}
@@ -182,7 +191,7 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	}
 	defer func() { c.turn.End(false) }()
 	declared := c.set.markers.Read(c.request.Header)
-	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" {
+	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" && c.shadow == nil {
 		w.Header().Add(warningHeader, advice)
 		g.config.Logger.Warn("a client retries by itself although the gateway does",
 			"client", c.who.Client, "advice", advice)
@@ -253,7 +262,8 @@ func (c *call) alone(ctx context.Context, w http.ResponseWriter) attempt.Outcome
 // isShared says whether its answer may be somebody else's, too. Two keys are two pieces of work,
 // however equal.
 func (c *call) isShared() bool {
-	return !c.set.NoSharing && c.request.Header.Get("X-Coalesce") != "false" && len(c.request.Header[replay.Header]) == 0
+	return !c.set.NoSharing && c.shadow == nil && c.request.Header.Get("X-Coalesce") != "false" &&
+		len(c.request.Header[replay.Header]) == 0
 }
 
 // telling are headers that an answer depends on beside its body: what form it has, and whose
@@ -343,6 +353,9 @@ func (c *call) ended(w http.ResponseWriter, err error, status int) attempt.Outco
 
 // refuse says no.
 func (c *call) refuse(w http.ResponseWriter, r *refuse.Refusal) attempt.Outcome {
+	if c.shadow != nil {
+		return c.unsaid(r)
+	}
 	count(c.gateway.counts.refused[:], r.Reason)
 	if r.Reason == refuse.RetryBudget && r.Client == "" {
 		r.Client = c.who.Client

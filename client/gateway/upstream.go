@@ -128,28 +128,39 @@ func (c *call) headers() http.Header {
 	wanted := c.deployment.keysOf()
 	for _, name := range who.Credentials() {
 		// A key goes to the provider whose clients have such keys, and nowhere else.
-		if c.who.Keyed || c.home != nil || c.deployment.Key != "" || !slices.Contains(wanted, name) {
+		if c.who.Keyed || c.home != nil || !slices.Contains(wanted, name) {
 			delete(to, name)
 		}
 	}
-	if c.who.Keyed || c.deployment.Key != "" {
+	if c.who.Keyed {
 		// It belongs to a signature that does not go on either.
 		delete(to, "X-Amz-Security-Token")
 	}
-	if key := c.deployment.Key; key != "" {
-		if wanted[0] == "Authorization" {
-			key = "Bearer " + key
-		}
-		to[wanted[0]] = []string{key}
-	}
-	for name, values := range c.deployment.Header {
-		to[http.CanonicalHeaderKey(name)] = slices.Clone(values)
-	}
+	c.deployment.sign(to)
 	if _, there := to["User-Agent"]; !there {
 		// Nobody's, rather than Go's.
 		to["User-Agent"] = nobody
 	}
 	return to
+}
+
+// sign puts in what is configured: the key, in the place of all others, and headers.
+func (d *Deployment) sign(to http.Header) {
+	if key := d.Key; key != "" {
+		for _, name := range who.Credentials() {
+			delete(to, name)
+		}
+		// It belongs to a signature that does not go on either.
+		delete(to, "X-Amz-Security-Token")
+		name := d.keysOf()[0]
+		if name == "Authorization" {
+			key = "Bearer " + key
+		}
+		to[name] = []string{key}
+	}
+	for name, values := range d.Header {
+		to[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
 }
 
 // Values of headers that nobody changes.
