@@ -14,7 +14,7 @@ import (
 )
 
 // Shadow is what would have become of the requests that were only forwarded.
-func (g *Gateway) Shadow() shadow.Report { return g.mirror.Report() }
+func (g *Gateway) Shadow() shadow.Report { return g.mirror.Report(g.live.Load().Shadow) }
 
 // mirror forwards a request as it came, and finds out beside that what would have become of it.
 func (c *call) mirror(ctx context.Context, w http.ResponseWriter) {

@@ -38,7 +38,7 @@ func TestDocuments(t *testing.T) {
 	for _, name := range []string{
 		"README.md", "docs/start.md", "docs/operating/alerts.md", "docs/operating/planning.md", "docs/operating/top.md",
 		"docs/operating/scaling.md", "docs/operating/comparing.md", "docs/operating/how-it-scales.md",
-		"docs/operating/gateway.md", "docs/operating/embedded.md",
+		"docs/operating/gateway.md", "docs/operating/embedded.md", "docs/operating/migrating.md",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -183,7 +183,7 @@ func (d *document) run(s docStep) {
 		d.check(s, d.background(command, "Ctrl-C stops all of them."))
 	case strings.HasPrefix(command, "quorlease events"), strings.HasPrefix(command, "quorlease cluster status"),
 		strings.HasPrefix(command, "quorlease clients"), strings.Contains(command, "/metrics | grep"),
-		strings.HasPrefix(command, "quorlease top"):
+		strings.HasPrefix(command, "quorlease top"), strings.HasPrefix(command, "quorlease gateway report"):
 		var got result
 		pattern := patternOf(s.want)
 		eventually(func() bool {

@@ -39,6 +39,7 @@ func newGateway(a *app) *cobra.Command {
 			return exitCodeOf(o.Run(c.Context(), logger))
 		},
 	}
+	cmd.AddCommand(forwarding.ReportCommand(&a.format, &a.timeout, a.write))
 	o.Define(cmd.Flags())
 	log.define(cmd.Flags())
 	setting.FromEnvironment(cmd.Flags())

@@ -117,7 +117,7 @@ func prepare(a *app, cmd *cobra.Command) {
 			return action(c, args)
 		}
 	}
-	if cmd.HasSubCommands() {
+	if cmd.HasSubCommands() && cmd.RunE == nil {
 		cmd.Args = cobra.ArbitraryArgs
 		cmd.RunE = runGroup
 	}

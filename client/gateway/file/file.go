@@ -80,7 +80,7 @@ type reader struct {
 func (r *reader) document(root ast.Node, f *File) {
 	top := r.Fields(root, "", "listen", "admin", "tls", "endpoints", "client", "deployments", "classes", "clients",
 		"identify", "tries", "retry_tokens", "body_max", "bodies_max", "bodies_client_max", "coalesce", "coalesced_max",
-		"hash_key_file", "idempotency", "attempts", "circuit", "pause", "fallback")
+		"hash_key_file", "idempotency", "attempts", "circuit", "pause", "fallback", "shadow")
 	f.Listen = r.text(top["listen"], "listen", addressProblem)
 	f.Admin = r.text(top["admin"], "admin", addressProblem)
 	if f.Admin != "" && f.Admin == f.Listen {
@@ -102,6 +102,7 @@ func (r *reader) document(root ast.Node, f *File) {
 	r.circuit(top["circuit"], f)
 	r.pause(top["pause"], f)
 	r.bound(top["fallback"], f)
+	f.Gateway.Shadow = top["shadow"] != nil && r.Boolean(top["shadow"], "shadow")
 }
 
 func (r *reader) tls(n ast.Node, f *File) {

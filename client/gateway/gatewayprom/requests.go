@@ -14,8 +14,8 @@ import (
 
 // figures are all but the histogram.
 func figures() []figure {
-	return slices.Concat(ofRequests(), ofTries(), ofBodies(), ofMoney(), ofAttempts(), ofSharing(), ofReplays(),
-		ofCircuits(), ofCharges(), ofTold(), ofEstimates())
+	return slices.Concat(ofRequests(), ofTries(), ofBodies(), ofMoney(), ofShadow(), ofAttempts(), ofSharing(),
+		ofReplays(), ofCircuits(), ofCharges(), ofTold(), ofEstimates())
 }
 
 func ofRequests() []figure {
@@ -68,6 +68,33 @@ func answers(s *gateway.Stats) []part {
 	parts := make([]part, 0, len(s.Answers))
 	for i, n := range s.Answers {
 		parts = append(parts, of(strings.ToLower(provider.Class(i).String()), n))
+	}
+	return parts
+}
+
+func ofShadow() []figure {
+	return []figure{
+		{
+			name: "quorlease_gateway_shadow_requests_total",
+			help: "Requests that a shadow has forwarded, by what would have become of them: passed, refused, waited, or " +
+				"undecided where that is not known; refused by reason.",
+			kind: prometheus.CounterValue, labels: []string{"outcome", "reason"}, read: shadowed,
+		},
+		counter("quorlease_gateway_shadow_refused_there_total",
+			"Requests that would have passed, and that were answered with 429 or 503.",
+			func(s *gateway.Stats) uint64 { return s.Shadow.RefusedThere }),
+	}
+}
+
+// shadowed are the outcomes, and refusals by every reason that there is.
+func shadowed(s *gateway.Stats) []part {
+	parts := []part{
+		{float64(s.Shadow.Passed), []string{"passed", ""}}, {float64(s.Shadow.Undecided), []string{"undecided", ""}},
+		{float64(s.Shadow.Waited), []string{"waited", ""}},
+	}
+	for i := range s.Refusals {
+		label := strings.ToLower(refuse.Reason(i).String())
+		parts = append(parts, part{float64(s.Shadow.Refused[i]), []string{"refused", label}})
 	}
 	return parts
 }

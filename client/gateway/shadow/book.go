@@ -13,6 +13,7 @@ import (
 )
 
 const (
+	reasons = int(refuse.Malformed) + 1
 	// rowsMax is how many rows there are. What is new then is counted for Others.
 	rowsMax = 1000
 	// lineEvery is how often a line is written.
@@ -26,6 +27,8 @@ const Others = "(others)"
 // have done, and beside that what the limiter that is there has done: it has refused what was
 // answered with 429 or 503.
 type Report struct {
+	// On: it is a shadow now.
+	On    bool      `json:"shadow"`
 	Since time.Time `json:"since"`
 	// Requests counts what was forwarded. It is Passed, Refused, Waited and Undecided together.
 	Requests uint64 `json:"requests"`
@@ -170,9 +173,9 @@ func word(r refuse.Reason) string { return strings.ToLower(r.String()) }
 
 // Stats are the figures that have no client's name in them.
 type Stats struct {
-	Passed, Undecided uint64
-	// Refused and Waited are by reason; one that is not there is 0.
-	Refused, Waited map[refuse.Reason]uint64
+	Passed, Undecided, Waited uint64
+	// Refused is by refuse.Reason.
+	Refused [reasons]uint64
 	// RefusedThere is what the limiter that is there has refused of Passed.
 	RefusedThere uint64
 }
@@ -183,13 +186,10 @@ func (m *Mirror) Stats() Stats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := Stats{
-		Passed: b.totals.Passed, Undecided: b.totals.Undecided, RefusedThere: b.totals.RefusedThere,
-		Refused: map[refuse.Reason]uint64{}, Waited: map[refuse.Reason]uint64{},
+		Passed: b.totals.Passed, Undecided: b.totals.Undecided, Waited: b.totals.Waited, RefusedThere: b.totals.RefusedThere,
 	}
 	for key, at := range b.rows {
-		if key.waits {
-			s.Waited[key.reason] += at.count
-		} else {
+		if !key.waits {
 			s.Refused[key.reason] += at.count
 		}
 	}

@@ -27,18 +27,20 @@ type No struct {
 	Defers   bool
 }
 
-// waits says whether it would have waited in a queue, or for the circuit, in place of being refused.
-func (n *No) waits() bool {
-	switch n.Reason {
-	case refuse.Rate, refuse.Quota, refuse.Concurrency, refuse.Paused:
-	case refuse.CircuitOpen:
-		if !n.Defers {
-			return false
-		}
+// mayWait says whether what is refused for a reason may wait in a queue, or for a circuit, in place of that.
+func mayWait(reason refuse.Reason) bool {
+	switch reason {
+	case refuse.Rate, refuse.Quota, refuse.Concurrency, refuse.Paused, refuse.CircuitOpen:
+		return true
 	default:
 		return false
 	}
-	return n.Patience > 0 && n.Wait <= n.Patience
+}
+
+// waits says whether it would have waited in place of being refused.
+func (n *No) waits() bool {
+	return mayWait(n.Reason) && (n.Defers || n.Reason != refuse.CircuitOpen) &&
+		n.Patience > 0 && n.Wait <= n.Patience
 }
 
 // verdict is what would have become of a request: passed, a no, or neither where nobody knows.

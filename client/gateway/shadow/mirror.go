@@ -33,8 +33,12 @@ func New(next http.RoundTripper, logger *slog.Logger) *Mirror {
 	return &Mirror{book: newBook(), next: next, logger: logger}
 }
 
-// Report is what it has found so far.
-func (m *Mirror) Report() Report { return m.book.report() }
+// Report is what it has found so far. on says whether it is used now.
+func (m *Mirror) Report(on bool) Report {
+	r := m.book.report()
+	r.On = on
+	return r
+}
 
 type callKey struct{}
 

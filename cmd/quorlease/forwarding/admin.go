@@ -26,6 +26,7 @@ func (r *running) newAdmin(logger hclog.Logger) *http.Server {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", r.readyz)
 	mux.HandleFunc("POST /cleared", r.cleared)
+	mux.HandleFunc("GET /shadow", r.shadow)
 	all := prometheus.Gatherers{registry}
 	if r.own != nil {
 		all = append(all, r.own.Gatherer())

@@ -9,11 +9,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"github.com/quorlease/quorlease/client/gateway"
 	"github.com/quorlease/quorlease/client/gateway/file"
 	"github.com/quorlease/quorlease/client/gateway/who"
 	"github.com/quorlease/quorlease/cmd/quorlease/alarm"
@@ -48,6 +50,10 @@ loopback it wants clients with keys, and TLS or --insecure.
 It collects garbage when the heap has grown fivefold, or to 2 GiB; GOGC and
 GOMEMLIMIT in the environment say otherwise.
 
+With --shadow it stands before a limiter that is there already: it forwards everything
+at once and as it comes, refuses nobody, and reports what it would have refused
+(gateway report). What it lets pass is charged all the same: give it limits of its own.
+
 --check says what it would do, and opens no port. Exit codes: 0 told to stop, or
 nothing wrong, 1 it could not start, 2 a setting is wrong, 5 its embedded authority
 stopped to protect its data (look at it before you start it again).`
@@ -55,6 +61,7 @@ stopped to protect its data (look at it before you start it again).`
   quorlease gateway --listen 127.0.0.1:7401 --upstream http://127.0.0.1:8000 --provider compatible
   quorlease gateway --config gateway.yaml --check
   quorlease gateway --config gateway.yaml --admin 127.0.0.1:7402
+  quorlease gateway --upstream http://127.0.0.1:4000 --shadow --admin 127.0.0.1:7402
   quorlease gateway --config gateway.yaml --authority embedded --data ./state --limits limits.yaml`
 )
 
@@ -76,6 +83,8 @@ type Options struct {
 
 	drain    time.Duration
 	insecure bool
+	// shadow: forward everything, and refuse nobody.
+	shadow bool
 	// Check: say what would be done.
 	Check  bool
 	alerts alarm.Targets
@@ -93,7 +102,7 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.config, "config", "c", "", "YAML `file` that says what it stands in front of, and for whom")
 	flags.StringVar(&o.listen, "listen", listenDefault, "`address` to listen on for programs")
 	flags.StringVar(&o.admin, "admin", "",
-		"`address` to listen on for /healthz, /readyz, /metrics and /cleared; none without")
+		"`address` to listen on for /healthz, /readyz, /metrics, /shadow and /cleared; none without")
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
 		"how it answers: openai, azure, anthropic, gemini, vertex, bedrock or compatible; else as its `name` suggests")
@@ -101,6 +110,8 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	o.alerts.Define(flags)
 	flags.DurationVar(&o.drain, "drain", drainDefault, "how long answers may take to end when it is told to stop")
 	flags.BoolVar(&o.insecure, "insecure", false, "accept plaintext beyond loopback")
+	flags.BoolVar(&o.shadow, "shadow", false,
+		"forward everything as it comes, refuse nobody, and report what would have been refused")
 	flags.BoolVar(&o.Check, "check", false, "say what it would do, and end")
 }
 
@@ -178,6 +189,9 @@ func (o *Options) override() {
 	if f.Admin == "" || setting.IsSet(o.flags.Lookup("admin")) {
 		f.Admin = o.admin
 	}
+	if setting.IsSet(o.flags.Lookup("shadow")) {
+		f.Gateway.Shadow = o.shadow
+	}
 	if f.Endpoints == nil || o.EndpointsSet {
 		f.Endpoints = o.Endpoints
 	}
@@ -196,6 +210,11 @@ func (o *Options) checkListen(ctx context.Context) error {
 	}
 	beyond := netaddr.CheckLoopback(ctx, "--listen", f.Listen)
 	f.Who.Loopback = beyond == nil && len(f.Who.Clients) == 0
+	if lent := slices.IndexFunc(f.Gateway.Deployments, func(d gateway.Deployment) bool { return d.Key != "" }); lent >= 0 &&
+		beyond != nil && f.Gateway.Shadow {
+		return exit.Usagef("--listen %s is not on loopback, and a shadow refuses nobody: whoever asks would use the key of "+
+			"deployments[%d] %q. Take it out, or take 127.0.0.1", f.Listen, lent, f.Gateway.Deployments[lent].Name)
+	}
 	strict := f.Who.Unidentified == who.Default || f.Who.Unidentified == who.Enforce
 	switch {
 	case beyond == nil:

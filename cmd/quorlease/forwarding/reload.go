@@ -128,6 +128,7 @@ func changed(before, after *file.File) (changes []string) {
 		{"bodies_client_max", b.BodiesClientMax, a.BodiesClientMax},
 		{"coalesce", b.NoSharing, a.NoSharing},
 		{"idempotency", b.Replays, a.Replays},
+		{"shadow", b.Shadow, a.Shadow},
 		{"attempts.markers", b.Markers, a.Markers},
 	} {
 		if !reflect.DeepEqual(row.was, row.is) {

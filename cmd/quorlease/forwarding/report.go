@@ -38,13 +38,17 @@ func (o *Options) Report(w io.Writer, now time.Time) error {
 	if f.Certificate != "" {
 		transport = "TLS with " + f.Certificate
 	}
-	o.facts(w, [][2]string{
+	facts := [][2]string{
 		{"listen", f.Listen + ", " + transport},
 		{"admin", show.Dash(f.Admin)},
 		{"nodes", strings.Join(o.nodes(), ", ")},
 		{"client", f.Client},
 		{"asks", o.asks()},
-	})
+	}
+	if f.Gateway.Shadow {
+		facts = append(facts, [2]string{"shadow", "forwards everything, and refuses nobody"})
+	}
+	o.facts(w, facts)
 	rows := make([][]string, 0, len(f.Gateway.Deployments))
 	for i := range f.Gateway.Deployments {
 		rows = append(rows, o.deployment(&f.Gateway.Deployments[i]))

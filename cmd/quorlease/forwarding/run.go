@@ -165,6 +165,9 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 		r.listen("--admin", r.admin, admin)
 		where = append(where, "admin", admin.Addr())
 	}
+	if o.file.Gateway.Shadow {
+		logger.Warn("it is a shadow: everything is forwarded, and nobody is refused")
+	}
 	logger.Info("serving", append(where, "nodes", strings.Join(o.nodes(), ","))...)
 	return r, nil
 }

@@ -69,15 +69,15 @@ func UsageCSV(w io.Writer, by string, r *quorleasev1.UsageBookQueryResponse) {
 	_ = out.Write(append(strings.Fields(strings.ToLower(usageColumns(by))), "other"))
 	for _, row := range r.GetRows() {
 		cells := usageCells(by, row)
-		cells[0] = harmless(cells[0])
+		cells[0] = Harmless(cells[0])
 		_ = out.Write(append(cells, fmt.Sprint(row.GetOther())))
 	}
 	out.Flush()
 }
 
-// harmless puts an apostrophe before a name that a spreadsheet would take for a formula,
+// Harmless puts an apostrophe before a name that a spreadsheet would take for a formula,
 // and work out: whoever asks for a lease chooses it.
-func harmless(name string) string {
+func Harmless(name string) string {
 	if name != "" && strings.Contains("=+-@＝＋－＠", string([]rune(name)[:1])) {
 		return "'" + name
 	}
