@@ -58,6 +58,8 @@ func TestExamples(t *testing.T) {
 	t.Run("proxy", func(t *testing.T) { s.on(t).proxy() })
 	t.Run("gate", func(t *testing.T) { s.on(t).gate() })
 	t.Run("embedded", func(t *testing.T) { s.on(t).embedded() })
+	t.Run("nginx", func(t *testing.T) { s.on(t).nginx() })
+	t.Run("caddy", func(t *testing.T) { s.on(t).caddy() })
 }
 
 // hello is the rest of a question.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -154,7 +155,10 @@ func New(c Config) (*Gateway, error) {
 		g.own = newTransport()
 		g.upstream = g.own
 	}
-	g.mirror = shadow.New(g.upstream, c.Logger)
+	g.mirror = shadow.New(shadow.Config{
+		Next: g.upstream, Logger: c.Logger,
+		Proxy: httputil.ReverseProxy{ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug)},
+	})
 	g.upstream = g.mirror
 	if err := g.assemble(); err != nil {
 		_ = g.Close()

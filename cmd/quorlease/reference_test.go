@@ -82,8 +82,12 @@ func writeReference(page *bytes.Buffer, parent *cobra.Command) {
 		if cmd.Name() == "help" || cmd.Hidden {
 			continue
 		}
-		if cmd.HasSubCommands() {
+		// A group has no examples, and does nothing by itself.
+		if cmd.HasSubCommands() && cmd.Example == "" {
 			writeReference(page, cmd)
+		}
+		if cmd.HasSubCommands() && flagTable(cmd.LocalNonPersistentFlags()) == "" {
+			// It lists them, and does nothing else.
 			continue
 		}
 		long := cmd.Long
@@ -97,6 +101,7 @@ func writeReference(page *bytes.Buffer, parent *cobra.Command) {
 		if cmd.Example != "" {
 			fmt.Fprintf(page, "```sh\n%s\n```\n\n", unindent(cmd.Example))
 		}
+		writeReference(page, cmd)
 	}
 }
 

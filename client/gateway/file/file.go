@@ -21,6 +21,8 @@ type File struct {
 	// Listen is where requests come in, and Admin where health and metrics are asked for,
 	// "host:port". Empty: not said, and no Admin.
 	Listen, Admin string
+	// Authorize is where proxies ask that forward by themselves. Empty: none does.
+	Authorize string
 	// Certificate and CertificateKey are names of files. Empty: HTTP without TLS.
 	Certificate, CertificateKey string
 	// Endpoints are nodes of the authority. Nil: not said.
@@ -78,7 +80,7 @@ type reader struct {
 }
 
 func (r *reader) document(root ast.Node, f *File) {
-	top := r.Fields(root, "", "listen", "admin", "tls", "endpoints", "client", "deployments", "classes", "clients",
+	top := r.Fields(root, "", "listen", "admin", "authorize", "tls", "endpoints", "client", "deployments", "classes", "clients",
 		"identify", "tries", "retry_tokens", "body_max", "bodies_max", "bodies_client_max", "coalesce", "coalesced_max",
 		"hash_key_file", "idempotency", "attempts", "circuit", "pause", "fallback", "shadow")
 	f.Listen = r.text(top["listen"], "listen", addressProblem)
@@ -86,6 +88,7 @@ func (r *reader) document(root ast.Node, f *File) {
 	if f.Admin != "" && f.Admin == f.Listen {
 		r.Fail("admin", "%q is where requests come in", f.Admin)
 	}
+	f.Authorize = r.text(top["authorize"], "authorize", addressProblem)
 	r.tls(top["tls"], f)
 	f.Endpoints = r.texts(top["endpoints"], "endpoints", endpointsMax, addressProblem)
 	if top["endpoints"] != nil && len(f.Endpoints) == 0 {

@@ -211,7 +211,7 @@ func (m *Mirror) log() {
 		reasons = append(reasons, fmt.Sprintf("%s=%d", word(reason), n))
 	}
 	slices.Sort(reasons)
-	m.logger.Info("the shadow has refused nobody",
+	m.config.Logger.Info("the shadow has refused nobody",
 		"requests", t.Requests-was.Requests, "refused", t.Refused-was.Refused, "waited", t.Waited-was.Waited,
 		"undecided", t.Undecided-was.Undecided, "reasons", strings.Join(reasons, ","))
 	b.last, b.before = now, *t

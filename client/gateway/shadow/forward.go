@@ -1,7 +1,6 @@
 package shadow
 
 import (
-	"log/slog"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -14,8 +13,8 @@ var between = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Fo
 // for headers that the address wants and may be nil. What can't be reached is 502.
 func (c *Call) Forward(w http.ResponseWriter, to *url.URL, change func(http.Header)) {
 	proxy := httputil.ReverseProxy{
-		Transport: c.mirror.next, FlushInterval: -1,
-		ErrorLog: slog.NewLogLogger(c.mirror.logger.Handler(), slog.LevelDebug),
+		Transport: c.mirror.config.Next, FlushInterval: -1,
+		ErrorLog: c.mirror.config.Proxy.ErrorLog,
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = to, ""
 			for _, name := range between {

@@ -2,9 +2,9 @@ package shadow
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"net/http/httputil"
 	"sync/atomic"
 )
 
@@ -22,16 +22,28 @@ const (
 // use. Make one with New.
 type Mirror struct {
 	book *book
-	next http.RoundTripper
 	// deciding are requests that are not decided yet, held and taped bytes of bodies and answers.
 	deciding, held, taped atomic.Int64
-	logger                *slog.Logger
+	config                Config
 }
 
-// New returns a mirror that sends by next, and writes a line a minute while there are requests.
-func New(next http.RoundTripper, logger *slog.Logger) *Mirror {
-	return &Mirror{book: newBook(), next: next, logger: logger}
+// Logger gets what a person has to know.
+type Logger interface {
+	Info(msg string, args ...any)
+	Error(msg string, args ...any)
 }
+
+// Config is what a mirror needs. All of it is required.
+type Config struct {
+	// Next sends.
+	Next   http.RoundTripper
+	Logger Logger
+	// Proxy has the ErrorLog of what forwards. What else it says does not count.
+	Proxy httputil.ReverseProxy
+}
+
+// New returns a mirror, which writes a line a minute while there are requests.
+func New(c Config) *Mirror { return &Mirror{book: newBook(), config: c} }
 
 // Report is what it has found so far. on says whether it is used now.
 func (m *Mirror) Report(on bool) Report {
@@ -47,7 +59,7 @@ type callKey struct{}
 func (m *Mirror) RoundTrip(r *http.Request) (*http.Response, error) {
 	c, is := r.Context().Value(callKey{}).(*Call)
 	if !is {
-		return m.next.RoundTrip(r)
+		return m.config.Next.RoundTrip(r)
 	}
 	if r.Body != nil {
 		_ = r.Body.Close()

@@ -22,6 +22,9 @@ func (r *running) newAdmin(logger hclog.Logger) *http.Server {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		gatewayprom.New(r.gateway, nil), clientprom.New(r.authority, nil),
 	)
+	if r.gate != nil {
+		registry.MustRegister(gateFigures(r.gate)...)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("GET /readyz", r.readyz)

@@ -79,7 +79,7 @@ const (
 type Options struct {
 	flags *pflag.FlagSet
 
-	config, listen, admin, upstream, provider string
+	config, listen, admin, authorize, upstream, provider string
 
 	drain    time.Duration
 	insecure bool
@@ -103,6 +103,8 @@ func (o *Options) Define(flags *pflag.FlagSet) {
 	flags.StringVar(&o.listen, "listen", listenDefault, "`address` to listen on for programs")
 	flags.StringVar(&o.admin, "admin", "",
 		"`address` to listen on for /healthz, /readyz, /metrics, /shadow and /cleared; none without")
+	flags.StringVar(&o.authorize, "authorize", "",
+		"`address` to listen on for proxies that ask before they forward by themselves; none without")
 	flags.StringVar(&o.upstream, "upstream", "", "`URL` of a provider, instead of a file")
 	flags.StringVar(&o.provider, "provider", "",
 		"how it answers: openai, azure, anthropic, gemini, vertex, bedrock or compatible; else as its `name` suggests")
@@ -127,7 +129,8 @@ func (o *Options) Complete(ctx context.Context) (err error) {
 	badAuthority := o.checkAuthority(ctx)
 	o.override()
 	_, badTarget := o.alerts.Sinks()
-	if err := errors.Join(o.checkListen(ctx), o.checkAdmin(ctx), badAuthority, badTarget); err != nil {
+	if err := errors.Join(o.checkListen(ctx), o.checkBeside(ctx, "--admin", o.file.Admin),
+		o.checkBeside(ctx, "--authorize", o.file.Authorize), o.checkApart(), badAuthority, badTarget); err != nil {
 		return &exit.Error{Code: exit.Usage, Err: err}
 	}
 	return nil
@@ -189,6 +192,9 @@ func (o *Options) override() {
 	if f.Admin == "" || setting.IsSet(o.flags.Lookup("admin")) {
 		f.Admin = o.admin
 	}
+	if f.Authorize == "" || setting.IsSet(o.flags.Lookup("authorize")) {
+		f.Authorize = o.authorize
+	}
 	if setting.IsSet(o.flags.Lookup("shadow")) {
 		f.Gateway.Shadow = o.shadow
 	}
@@ -210,8 +216,8 @@ func (o *Options) checkListen(ctx context.Context) error {
 	}
 	beyond := netaddr.CheckLoopback(ctx, "--listen", f.Listen)
 	f.Who.Loopback = beyond == nil && len(f.Who.Clients) == 0
-	if lent := slices.IndexFunc(f.Gateway.Deployments, func(d gateway.Deployment) bool { return d.Key != "" }); lent >= 0 &&
-		beyond != nil && f.Gateway.Shadow {
+	hasKey := func(d gateway.Deployment) bool { return d.Key != "" }
+	if lent := slices.IndexFunc(f.Gateway.Deployments, hasKey); lent >= 0 && beyond != nil && f.Gateway.Shadow {
 		return exit.Usagef("--listen %s is not on loopback, and a shadow refuses nobody: whoever asks would use the key of "+
 			"deployments[%d] %q. Take it out, or take 127.0.0.1", f.Listen, lent, f.Gateway.Deployments[lent].Name)
 	}
@@ -228,19 +234,30 @@ func (o *Options) checkListen(ctx context.Context) error {
 	return nil
 }
 
-func (o *Options) checkAdmin(ctx context.Context) error {
-	if o.file.Admin == "" {
+// checkBeside checks where others than programs ask.
+func (o *Options) checkBeside(ctx context.Context, flag, address string) error {
+	if address == "" {
 		return nil
 	}
-	if err := netaddr.Check("--admin", o.file.Admin); err != nil {
+	if err := netaddr.Check(flag, address); err != nil {
 		return err
 	}
-	// Two of port 0 are different ones.
-	if o.file.Admin == o.file.Listen && !strings.HasSuffix(o.file.Admin, ":0") {
-		return exit.Usagef("--admin %s is where programs ask (--listen)", o.file.Admin)
+	if isSame(address, o.file.Listen) {
+		return exit.Usagef("%s %s is where programs ask (--listen)", flag, address)
 	}
 	if o.insecure {
 		return nil
 	}
-	return netaddr.CheckLoopback(ctx, "--admin", o.file.Admin)
+	return netaddr.CheckLoopback(ctx, flag, address)
 }
+
+// checkApart checks that proxies ask elsewhere than who runs the gateway.
+func (o *Options) checkApart() error {
+	if f := o.file; f.Admin != "" && isSame(f.Admin, f.Authorize) {
+		return exit.Usagef("--authorize %s is where figures are asked for (--admin)", f.Authorize)
+	}
+	return nil
+}
+
+// isSame says whether two addresses are one. Two of port 0 are different ones.
+func isSame(a, b string) bool { return a == b && !strings.HasSuffix(a, ":0") }

@@ -65,6 +65,7 @@ func (r *running) renew(ctx context.Context, o *Options) ([]string, error) {
 	if err := r.gateway.Reload(config); err != nil {
 		return nil, err
 	}
+	r.book.Store(book)
 	r.identity.Store(certificate)
 	changes := changed(o.file, next.file)
 	o.file = next.file
@@ -81,6 +82,7 @@ func fixed(before, after *file.File) (keys []string) {
 	}{
 		{"listen", before.Listen == after.Listen},
 		{"admin", before.Admin == after.Admin},
+		{"authorize", before.Authorize == after.Authorize},
 		{"tls", (before.Certificate == "") == (after.Certificate == "")},
 		// A file that lost its clients, half written, would let in whoever names itself.
 		{"clients (from none or to none)", (len(before.Who.Clients) == 0) == (len(after.Who.Clients) == 0)},

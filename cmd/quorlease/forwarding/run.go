@@ -23,6 +23,7 @@ import (
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/alert"
 	"github.com/quorlease/quorlease/client/gateway"
+	"github.com/quorlease/quorlease/client/gateway/gate"
 	"github.com/quorlease/quorlease/client/gateway/who"
 	"github.com/quorlease/quorlease/cmd/quorlease/exit"
 	"github.com/quorlease/quorlease/cmd/quorlease/netaddr"
@@ -48,6 +49,9 @@ type assembled struct {
 	alerts    *alerts
 	authority *client.Client
 	gateway   *gateway.Gateway
+	// gate is nil where no proxy asks. It goes by the book.
+	gate *gate.Gate
+	book book
 }
 
 // Close closes first what asks, and last what hears of it.
@@ -55,6 +59,9 @@ func (a *assembled) Close() error {
 	var failed []error
 	if a.gateway != nil {
 		failed = append(failed, a.gateway.Close())
+	}
+	if a.gate != nil {
+		failed = append(failed, a.gate.Close())
 	}
 	if a.authority != nil {
 		failed = append(failed, a.authority.Close())
@@ -69,8 +76,9 @@ func (a *assembled) Close() error {
 type running struct {
 	*assembled
 	programs *http.Server
-	// admin is nil where nobody may ask.
-	admin  *http.Server
+	// admin is nil where nobody may ask, and authorizer where no proxy does.
+	admin, authorizer *http.Server
+
 	logger hclog.Logger
 	// identity is the certificate, nil where there is none.
 	identity atomic.Pointer[tls.Certificate]
@@ -129,23 +137,30 @@ func (o *Options) Run(ctx context.Context, logger hclog.Logger) error {
 // start opens the listeners first, so that a port that is taken is found before anything
 // else is made.
 func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, error) {
-	programs, err := netaddr.Listen(ctx, "--listen", o.file.Listen)
-	if err != nil {
-		return nil, err
-	}
-	var admin net.Listener
-	if o.file.Admin != "" {
-		if admin, err = netaddr.Listen(ctx, "--admin", o.file.Admin); err != nil {
-			return nil, errors.Join(err, programs.Close())
-		}
-	}
+	var programs, admin, proxies net.Listener
+	var opened []net.Listener
 	closeListeners := func() error {
-		if admin == nil {
-			return programs.Close()
+		var failed []error
+		for _, l := range opened {
+			failed = append(failed, l.Close())
 		}
-		return errors.Join(programs.Close(), admin.Close())
+		return errors.Join(failed...)
 	}
-	r := &running{logger: logger, failed: make(chan error, 2)}
+	for _, one := range []struct {
+		flag, address string
+		to            *net.Listener
+	}{{"--listen", o.file.Listen, &programs}, {"--admin", o.file.Admin, &admin}, {"--authorize", o.file.Authorize, &proxies}} {
+		if one.address == "" {
+			continue
+		}
+		l, err := netaddr.Listen(ctx, one.flag, one.address)
+		if err != nil {
+			return nil, errors.Join(err, closeListeners())
+		}
+		*one.to = l
+		opened = append(opened, l)
+	}
+	r := &running{logger: logger, failed: make(chan error, 3)}
 	certificate, err := o.certificate()
 	if err != nil {
 		return nil, errors.Join(err, closeListeners())
@@ -164,6 +179,11 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 		r.admin = r.newAdmin(logger)
 		r.listen("--admin", r.admin, admin)
 		where = append(where, "admin", admin.Addr())
+	}
+	if proxies != nil {
+		r.authorizer = r.newAuthorizer(logger)
+		r.listen("--authorize", r.authorizer, proxies)
+		where = append(where, "authorize", proxies.Addr())
 	}
 	if o.file.Gateway.Shadow {
 		logger.Warn("it is a shadow: everything is forwarded, and nobody is refused")
@@ -230,6 +250,7 @@ func (o *Options) connect(made *assembled, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	made.book.Store(book)
 	if made.authority, err = o.dial(made.own, client.Config{
 		Client: o.file.Client, Logger: logger, Alerts: []alert.Sink{alert.Func(made.alerts.Notify)},
 	}); err != nil {
@@ -238,7 +259,10 @@ func (o *Options) connect(made *assembled, logger *slog.Logger) error {
 	config := o.file.Gateway
 	config.Authority, config.Who, config.Logger = made.authority, book, logger
 	config.Told.OnSpendCap, config.Told.OnCleared = made.alerts.capped, made.alerts.cleared
-	made.gateway, err = gateway.New(config)
+	if made.gateway, err = gateway.New(config); err != nil || o.file.Authorize == "" {
+		return err
+	}
+	made.gate, err = o.newGate(made)
 	return err
 }
 
@@ -259,6 +283,9 @@ func (r *running) stop(drain time.Duration) {
 	r.draining.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), drain)
 	defer cancel()
+	if r.authorizer != nil && r.authorizer.Shutdown(ctx) != nil {
+		_ = r.authorizer.Close()
+	}
 	if err := r.programs.Shutdown(ctx); err != nil {
 		r.logger.Warn("answers were cut off", "drain", drain)
 		_ = r.programs.Close()
