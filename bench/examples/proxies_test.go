@@ -63,7 +63,8 @@ type proxied struct {
 func (s *site) behind(file string, program func(path string) bench.Program, ready string) *proxied {
 	s.Helper()
 	from := filepath.Join(folder, file)
-	s.do("limits", "apply", "--prune", "-f", filepath.Join(filepath.Dir(from), "limits.yaml"), "--endpoints", s.nodes.GRPC(0))
+	limits := filepath.Join(filepath.Dir(from), "limits.yaml")
+	s.do("limits", "apply", "--prune", "-f", limits, "--endpoints", s.nodes.GRPC(0))
 	p := &proxied{site: s, service: &service{}}
 	back, err := upstream.Listen(p.service)
 	if err != nil {
@@ -189,7 +190,7 @@ func (s *site) nginx() {
 		return bench.Program{Path: path, Args: []string{"-p", filepath.Dir(config), "-c", config}, Log: s.log}
 	}, "")
 	if !s.eventually(func() bool {
-		answer, err := http.Get(p.url + "/ready") //nolint:noctx // it is asked until it answers
+		answer, err := http.Get(p.url + "/ready")
 		if err == nil {
 			answer.Body.Close()
 		}
@@ -202,7 +203,8 @@ func (s *site) nginx() {
 	s.Run("a_proxy_says_which_attempt_it_is", func(t *testing.T) {
 		p.service.seen(1)
 		answer, _ := p.answers(http.MethodPost, "/", "again", "X-Retry-Attempt", "0")
-		if attempts, bodies := p.service.seen(1); answer.StatusCode != http.StatusOK || attempts != "0,1" || bodies != "again,again" {
+		if attempts, bodies := p.service.seen(1); answer.StatusCode != http.StatusOK || attempts != "0,1" ||
+			bodies != "again,again" {
 			t.Errorf("%d, attempts %q with %q", answer.StatusCode, attempts, bodies)
 		}
 		// What a client counts already counts on.

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"bytes"
-	"context"
 	"net/http"
 
 	"github.com/quorlease/quorlease/client/gateway/attempt"
@@ -17,7 +16,7 @@ import (
 func (g *Gateway) Shadow() shadow.Report { return g.mirror.Report(g.live.Load().Shadow) }
 
 // mirror forwards a request as it came, and finds out beside that what would have become of it.
-func (c *call) mirror(ctx context.Context, w http.ResponseWriter) {
+func (c *call) mirror(w http.ResponseWriter) {
 	g, r := c.gateway, c.request
 	most := int64(0)
 	if r.Method == http.MethodPost && c.set.form(r.URL.Path) != provider.ProblemBody {

@@ -77,7 +77,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c.set.Shadow {
-		c.mirror(ctx, w)
+		c.mirror(w) //nolint:contextcheck // the request has it
 		return
 	}
 	c.serve(ctx, w)

@@ -80,9 +80,9 @@ type reader struct {
 }
 
 func (r *reader) document(root ast.Node, f *File) {
-	top := r.Fields(root, "", "listen", "admin", "authorize", "tls", "endpoints", "client", "deployments", "classes", "clients",
-		"identify", "tries", "retry_tokens", "body_max", "bodies_max", "bodies_client_max", "coalesce", "coalesced_max",
-		"hash_key_file", "idempotency", "attempts", "circuit", "pause", "fallback", "shadow")
+	top := r.Fields(root, "", "listen", "admin", "authorize", "tls", "endpoints", "client", "deployments", "classes",
+		"clients", "identify", "tries", "retry_tokens", "body_max", "bodies_max", "bodies_client_max", "coalesce",
+		"coalesced_max", "hash_key_file", "idempotency", "attempts", "circuit", "pause", "fallback", "shadow")
 	f.Listen = r.text(top["listen"], "listen", addressProblem)
 	f.Admin = r.text(top["admin"], "admin", addressProblem)
 	if f.Admin != "" && f.Admin == f.Listen {

@@ -45,7 +45,8 @@ func TestAuthorize(t *testing.T) {
 			{"a long URI", others, []string{"Authorization", asNotes, "X-Forwarded-Uri", strings.Repeat("/a", 20_000)}, 200, ""},
 			{
 				"a page's origin", others,
-				[]string{"Authorization", asNotes, "Origin", "https://a.example", "X-Forwarded-Method", "POST"}, 200, "",
+				[]string{"Authorization", asNotes, "Origin", "https://a.example", "X-Forwarded-Method", "POST"},
+				200, "",
 			},
 		} {
 			got := question(t.Context(), row.handler, "/", row.headers...)
@@ -79,8 +80,9 @@ func TestAuthorizeCharges(t *testing.T) {
 		}
 		// The same that was refused is a retry of it.
 		pass(time.Minute)
-		if got := ask(w.gate.AuthRequest(), "narrow", "/2"); got.Code != http.StatusOK || got.Header().Get("X-Retry-Attempt") != "1" {
-			t.Errorf("%d %v", got.Code, got.Header())
+		again := ask(w.gate.AuthRequest(), "narrow", "/2")
+		if again.Code != http.StatusOK || again.Header().Get("X-Retry-Attempt") != "1" {
+			t.Errorf("%d %v", again.Code, again.Header())
 		}
 		if got := w.gate.Stats(); got.Refused != 2 || got.Passed != 5 {
 			t.Errorf("%+v", got)

@@ -89,7 +89,8 @@ func ofShadow() []figure {
 // shadowed are the outcomes, and refusals by every reason that there is.
 func shadowed(s *gateway.Stats) []part {
 	parts := []part{
-		{float64(s.Shadow.Passed), []string{"passed", ""}}, {float64(s.Shadow.Undecided), []string{"undecided", ""}},
+		{float64(s.Shadow.Passed), []string{"passed", ""}},
+		{float64(s.Shadow.Undecided), []string{"undecided", ""}},
 		{float64(s.Shadow.Waited), []string{"waited", ""}},
 	}
 	for i := range s.Refusals {

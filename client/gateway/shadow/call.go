@@ -158,7 +158,8 @@ func (c *Call) Refused(no No) int {
 // Answered ends the second half, also one that panics: it is to be deferred.
 func (c *Call) Answered() {
 	if cause := recover(); cause != nil {
-		c.mirror.config.Logger.Error("deciding about a request ended in a panic", "cause", cause, "stack", string(debug.Stack()))
+		c.mirror.config.Logger.Error("deciding about a request ended in a panic",
+			"cause", cause, "stack", string(debug.Stack()))
 	}
 	c.decide(nil)
 	_ = c.tape.Close()

@@ -84,7 +84,8 @@ func gateFigures(g *gate.Gate) []prometheus.Collector {
 	} {
 		all = append(all, prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "quorlease_gateway_authorized_total", ConstLabels: prometheus.Labels{"outcome": outcome},
-			Help: "Requests that a proxy has asked about, by what it was told; unlimited are those of passed that no limit fits.",
+			Help: "Requests that a proxy has asked about, by what it was told; " +
+				"unlimited are those of passed that no limit fits.",
 		}, func() float64 { return float64(read(g.Stats())) }))
 	}
 	return all

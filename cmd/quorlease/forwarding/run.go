@@ -149,7 +149,11 @@ func (o *Options) start(ctx context.Context, logger hclog.Logger) (*running, err
 	for _, one := range []struct {
 		flag, address string
 		to            *net.Listener
-	}{{"--listen", o.file.Listen, &programs}, {"--admin", o.file.Admin, &admin}, {"--authorize", o.file.Authorize, &proxies}} {
+	}{
+		{"--listen", o.file.Listen, &programs},
+		{"--admin", o.file.Admin, &admin},
+		{"--authorize", o.file.Authorize, &proxies},
+	} {
 		if one.address == "" {
 			continue
 		}
