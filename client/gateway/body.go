@@ -46,22 +46,6 @@ func (b *body) leave() {
 	b.room.Leave()
 }
 
-// spoken is a body as it is sent. What was sent is not held by it.
-type spoken struct{ rest []byte }
-
-// Read gives what comes next.
-func (s *spoken) Read(p []byte) (int, error) {
-	n := copy(p, s.rest)
-	if s.rest = s.rest[n:]; len(s.rest) == 0 {
-		s.rest = nil
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Close does nothing: who reads may still do so.
-func (*spoken) Close() error { return nil }
-
 // read holds a client's body, and what is to be known of it. Its room has one user, also with
 // an error.
 func (g *Gateway) read(r *http.Request, set *settings, client string) (b body, err error) {

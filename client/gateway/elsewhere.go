@@ -12,9 +12,6 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/spent"
 )
 
-// fallbackHeader tells a client which deployment has answered in the place of its own.
-const fallbackHeader = "X-Quorlease-Fallback"
-
 // errFallback is an error that a fallback has answered, which is about no limit.
 func errFallback(c *call) error {
 	return &refusedError{refusal: c.unusable("a fallback has answered an error")}

@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/header"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -23,9 +23,6 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/stream"
 	"github.com/quorlease/quorlease/client/report"
 )
-
-// copyStep is how much of an answer is read at once.
-const copyStep = 16 << 10
 
 // sending is one try that was permitted and paid.
 type sending struct {
@@ -75,7 +72,7 @@ func (c *call) forward(ctx context.Context, to out.Sink, s *sending) (*again, er
 func (c *call) begin(to out.Sink, h out.Head) {
 	c.body.leave()
 	if c.home != nil {
-		h.Header.Set(fallbackHeader, c.deployment.Name)
+		h.Header.Set(header.Fallback, c.deployment.Name)
 	}
 	to.Begin(h)
 }
@@ -96,7 +93,7 @@ func (s *sending) unanswered(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if c.gateway.said.due(time.Now()) {
+	if c.gateway.said.Due(time.Now()) {
 		c.gateway.config.Logger.Warn("a provider did not answer", "deployment", c.deployment.Name, "error", err)
 	}
 	return &refusedError{
@@ -107,28 +104,7 @@ func (s *sending) unanswered(ctx context.Context, err error) error {
 const (
 	// errorWithin is how long the body of an error may take, of which a little is enough.
 	errorWithin = 5 * time.Second
-	// silence is how long an answer may be silent. A model that thinks says nothing for minutes.
-	silence = 10 * time.Minute
 )
-
-// lively closes a body that says nothing for as long as silence is.
-type lively struct {
-	io.ReadCloser
-	timer *time.Timer
-}
-
-func newLively(body io.ReadCloser) *lively {
-	return &lively{body, time.AfterFunc(silence, func() { _ = body.Close() })}
-}
-
-// Read reads on.
-func (l *lively) Read(p []byte) (int, error) {
-	l.timer.Reset(silence)
-	return l.ReadCloser.Read(p)
-}
-
-// stop leaves the body to whoever has it.
-func (l *lively) stop() { l.timer.Stop() }
 
 // failed is an answer that is an error: one that may pass, one that is told in the
 // gateway's words, or the provider's own affair, which is passed on as it is.
@@ -145,14 +121,14 @@ func (s *sending) failed(answer *http.Response, to out.Sink) (*again, error) {
 	if no := c.unpassable(answer); no != nil {
 		return nil, no
 	}
-	c.begin(to, out.Head{Status: answer.StatusCode, Header: passable(answer)})
+	c.begin(to, out.Head{Status: answer.StatusCode, Header: header.Passable(answer)})
 	if _, failed := to.Write(text); failed != nil {
 		return nil, failed
 	}
 	if err == nil {
-		body := newLively(answer.Body)
-		defer body.stop()
-		err = copyTo(to, body)
+		body := out.NewLively(answer.Body)
+		defer body.Stop()
+		err = out.Copy(to, body)
 	}
 	return nil, err
 }
@@ -184,7 +160,7 @@ func (s *sending) classify(answer *http.Response, text []byte, f *stream.Frame) 
 	outcome := outcomeOf(&verdict)
 	s.permit.Done(c.gateway.now(), outcome, hint)
 	if outcome == circuit.Succeeded {
-		c.set.balances[c.deployment].refund(c.set.RetryTokens)
+		c.set.balances[c.deployment].Refund(c.set.RetryTokens)
 	}
 	c.tell(&verdict)
 	if outcome == circuit.Throttled || outcome == circuit.Overloaded {
@@ -237,45 +213,19 @@ func (c *call) tell(v *provider.Verdict) {
 func (s *sending) whole(ctx context.Context, answer *http.Response, to out.Sink) error {
 	s.classify(answer, nil, nil)
 	s.meter.Header(answer.Header)
-	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: passable(answer)})
-	body := newLively(answer.Body)
-	defer body.stop()
+	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: header.Passable(answer)})
+	body := out.NewLively(answer.Body)
+	defer body.Stop()
 	pieces := io.Writer(to)
 	if answer.ContentLength < 0 {
 		// It comes in pieces that somebody may wait for.
-		pieces = flushing{to}
+		pieces = out.Flushing{Sink: to}
 	}
-	err := copyTo(pieces, io.TeeReader(body, s.meter))
+	err := out.Copy(pieces, io.TeeReader(body, s.meter))
 	if err == nil {
 		err = to.Flush()
 	}
 	return s.finish(ctx, err)
-}
-
-// copies are buffers for copyTo.
-var copies = sync.Pool{New: func() any { return new([copyStep]byte) }}
-
-// copyTo copies what is left of an answer.
-func copyTo(to io.Writer, from io.Reader) error {
-	room := copies.Get().(*[copyStep]byte)
-	defer copies.Put(room)
-	_, err := io.CopyBuffer(onlyWriter{to}, from, room[:])
-	return err
-}
-
-// onlyWriter hides what else a writer can do, so that the buffer is used.
-type onlyWriter struct{ io.Writer }
-
-// flushing sends what is written at once.
-type flushing struct{ out.Sink }
-
-// Write writes and flushes.
-func (f flushing) Write(p []byte) (int, error) {
-	n, err := f.Sink.Write(p)
-	if err == nil {
-		err = f.Flush()
-	}
-	return n, err
 }
 
 // events passes on a stream. Its first event may say that the request has failed, although
@@ -283,8 +233,8 @@ func (f flushing) Write(p []byte) (int, error) {
 func (s *sending) events(
 	ctx context.Context, answer *http.Response, format stream.Format, to out.Sink,
 ) (*again, error) {
-	body := newLively(answer.Body)
-	defer body.stop()
+	body := out.NewLively(answer.Body)
+	defer body.Stop()
 	reader := stream.NewReader(body, stream.Options{Format: format})
 	first, err := reader.First()
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -302,7 +252,7 @@ func (s *sending) events(
 			return nil, errFallback(s.call)
 		}
 	}
-	header := passable(answer)
+	header := header.Passable(answer)
 	// Events may be left out of it.
 	header.Del("Content-Length")
 	s.call.begin(to, out.Head{Status: answer.StatusCode, Header: header})
@@ -379,10 +329,10 @@ func (s *sending) request(ctx context.Context) *http.Request {
 	}
 	if len(text) > 0 {
 		// Without GetBody: what is sent again is sent by the gateway, which counts and pays for it.
-		request.Body, request.ContentLength = &spoken{text}, int64(len(text))
+		request.Body, request.ContentLength = &out.Spoken{Rest: text}, int64(len(text))
 	} else if len(request.Header[replay.Header]) > 0 {
 		// Of what has a key and no body net/http would take it upon itself.
-		request.Body = &spoken{}
+		request.Body = &out.Spoken{}
 	}
 	return request.WithContext(ctx)
 }

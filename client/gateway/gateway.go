@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/lately"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/internal/room"
 	"github.com/quorlease/quorlease/client/gateway/provider"
@@ -66,9 +66,9 @@ type Gateway struct {
 	replays *replay.Store
 	book    fallback.Book
 	counts  counts
-	said    seldom
+	said    lately.Seldom
 	// unmatched are requests that no limit fits.
-	unmatched unmatched
+	unmatched lately.Unmatched
 
 	// life ends with Close, and serving are the requests that are being answered.
 	life    context.Context //nolint:containedctx // the life of what is forwarded, not of a call
@@ -78,16 +78,6 @@ type Gateway struct {
 		sync.Mutex
 		closed bool
 	}
-}
-
-// seldom says when a line is due that would be there with each request. Safe for concurrent
-// use.
-type seldom struct{ last atomic.Int64 }
-
-// due is true once a minute.
-func (s *seldom) due(now time.Time) bool {
-	last := s.last.Load()
-	return now.UnixNano()-last >= int64(time.Minute) && s.last.CompareAndSwap(last, now.UnixNano())
 }
 
 // counts are what Stats says, as they grow.
@@ -152,7 +142,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	if g.upstream == nil {
-		g.own = newTransport()
+		g.own = out.NewTransport()
 		g.upstream = g.own
 	}
 	g.mirror = shadow.New(shadow.Config{
@@ -266,23 +256,6 @@ func (g *Gateway) Stats() Stats {
 
 // now is the time that the parts know.
 func (g *Gateway) now() time.Duration { return time.Since(g.began) }
-
-// newTransport keeps enough connections for everybody who asks at once.
-func newTransport() *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          4096,
-		MaxIdleConnsPerHost:   1024,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: 10 * time.Minute,
-		DisableCompression:    true,
-		// A connection that is dead without a word would swallow what is sent on it.
-		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
-	}
-}
 
 // pause waits d, or until ctx ends; false then.
 func pause(ctx context.Context, d time.Duration) bool {

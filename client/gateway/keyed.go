@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"slices"
@@ -91,7 +89,7 @@ func (c *call) replay(w http.ResponseWriter, a *replay.Answer) {
 		a.Header.Set("Content-Length", strconv.Itoa(len(a.Body)))
 	}
 	to.Begin(out.Head{Status: a.Status, Header: a.Header})
-	for piece := range slices.Chunk(a.Body, copyStep) {
+	for piece := range slices.Chunk(a.Body, out.Step) {
 		if _, err := to.Write(piece); err != nil {
 			c.ended(w, err, a.Status)
 			return
@@ -144,7 +142,8 @@ func (c *call) hold(w http.ResponseWriter, key string) bool {
 		return false
 	}
 	again := *c.request
-	again.Body, again.ContentLength, again.TransferEncoding = &spoken{c.body.bytes}, int64(len(c.body.bytes)), nil
+	again.Body, again.ContentLength = &out.Spoken{Rest: c.body.bytes}, int64(len(c.body.bytes))
+	again.TransferEncoding = nil
 	c.request = &again
 	return true
 }
@@ -157,19 +156,4 @@ func (c *call) unmarked() []byte {
 		return c.body.bytes
 	}
 	return bytes.ReplaceAll(c.body.bytes, []byte(params["boundary"]), nil)
-}
-
-// watched is a body of an answer that says whether it was read to its end.
-type watched struct {
-	io.ReadCloser
-	whole *bool
-}
-
-// Read reads on.
-func (b watched) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		*b.whole = true
-	}
-	return n, err
 }

@@ -44,6 +44,10 @@ type again struct {
 	cause fallback.Cause
 }
 
+// unmatchedPause is after how long it is asked once more whether no limit fits: another
+// node has the turn by then.
+const unmatchedPause = 100 * time.Millisecond
+
 // ownAttributes are those that the gateway says of each request.
 var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind", fallback.Attribute}
 
@@ -162,7 +166,7 @@ func (c *call) take(ctx context.Context, work *charge.Work) (*charge.Charge, err
 	began := time.Now()
 	defer func() { c.waited(began) }()
 	held, decision, err := g.desk.Take(ctx, *work)
-	if isUnmatched(err) && !g.unmatched.has(time.Now(), c.kind()) {
+	if isUnmatched(err) && !g.unmatched.Has(time.Now(), c.kind()) {
 		// A node that has just come may not have heard of the limits yet.
 		if !pause(ctx, unmatchedPause) {
 			return nil, context.Cause(ctx)
@@ -171,7 +175,7 @@ func (c *call) take(ctx context.Context, work *charge.Work) (*charge.Charge, err
 	}
 	switch {
 	case isUnmatched(err):
-		g.unmatched.add(time.Now(), c.kind())
+		g.unmatched.Add(time.Now(), c.kind())
 		return nil, c.unlimited(work)
 	case err != nil:
 		return nil, err
@@ -186,7 +190,7 @@ func (c *call) take(ctx context.Context, work *charge.Work) (*charge.Charge, err
 
 // pays says whether one more try is paid for, and pays.
 func (c *call) pays() bool {
-	return c.set.balances[c.deployment].pays(c.gateway.now(), c.set.RetryTokens)
+	return c.set.balances[c.deployment].Pays(c.gateway.now(), c.set.RetryTokens)
 }
 
 // waited takes in that it has waited since then.
@@ -204,7 +208,7 @@ func (c *call) kind() string {
 func (c *call) unlimited(work *charge.Work) error {
 	g := c.gateway
 	g.counts.unlimited.Add(1)
-	if g.said.due(time.Now()) {
+	if g.said.Due(time.Now()) {
 		g.config.Logger.Warn("no limit fits what is asked for: it is let through",
 			"client", c.who.Client, "tenant", c.who.Tenant, "deployment", c.deployment.Name, "model", c.route.model)
 	}

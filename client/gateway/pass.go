@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/quorlease/quorlease/client/gateway/charge"
+	"github.com/quorlease/quorlease/client/gateway/internal/header"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -75,13 +76,13 @@ type passage struct {
 	sent  atomic.Bool
 	whole bool
 	// body is the answer's, nil before there is one.
-	body *lively
+	body *out.Lively
 }
 
 // stop leaves the answer's body to whoever has it.
 func (p *passage) stop() {
 	if p.body != nil {
-		p.body.stop()
+		p.body.Stop()
 	}
 }
 
@@ -99,9 +100,9 @@ func (c *call) proxy(p *passage) *httputil.ReverseProxy {
 				return no
 			}
 			c.unbounded(answer)
-			answer.Header = passable(answer)
-			p.body = newLively(answer.Body)
-			answer.Body = watched{p.body, &p.whole}
+			answer.Header = header.Passable(answer)
+			p.body = out.NewLively(answer.Body)
+			answer.Body = out.Watched{ReadCloser: p.body, Whole: &p.whole}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/quorlease/quorlease/client/gateway/attempt"
+	"github.com/quorlease/quorlease/client/gateway/internal/header"
+	"github.com/quorlease/quorlease/client/gateway/internal/lately"
 	"github.com/quorlease/quorlease/fsm/retry"
 )
 
@@ -13,10 +15,10 @@ import (
 type settings struct {
 	Config
 	classes  map[string]*Class
-	balances map[*Deployment]*balance
+	balances map[*Deployment]*lately.Balance
 	markers  *attempt.Reader
 	// kept are the headers of requests that no provider gets.
-	kept headerSet
+	kept header.Set
 	// generation numbers them: answers are shared within one.
 	generation uint64
 }
@@ -26,7 +28,7 @@ type settings struct {
 func settle(c *Config, before *settings) (*settings, error) {
 	s := &settings{
 		Config: *c, classes: make(map[string]*Class, len(c.Classes)),
-		balances: make(map[*Deployment]*balance, len(c.Deployments)), kept: namesOf(hop, between, c.Who.Headers()),
+		balances: make(map[*Deployment]*lately.Balance, len(c.Deployments)), kept: header.Kept(c.Who.Headers()),
 	}
 	if before != nil {
 		s.generation = before.generation + 1
@@ -46,7 +48,7 @@ func settle(c *Config, before *settings) (*settings, error) {
 }
 
 // balance is that of a deployment, a new one where there was none, or one under another rule.
-func (s *settings) balance(deployment string, rule retry.TokenRule) *balance {
+func (s *settings) balance(deployment string, rule retry.TokenRule) *lately.Balance {
 	if s != nil && s.RetryTokens == rule {
 		for d, b := range s.balances {
 			if d.Name == deployment {
@@ -54,7 +56,7 @@ func (s *settings) balance(deployment string, rule retry.TokenRule) *balance {
 			}
 		}
 	}
-	return &balance{}
+	return &lately.Balance{}
 }
 
 // named is the deployment of that name, which is there.

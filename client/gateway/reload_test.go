@@ -118,6 +118,32 @@ func TestReload(t *testing.T) {
 	})
 }
 
+// TestReloadWhileAnswered: what the account before hears of its money is not of the new one.
+func TestReloadWhileAnswered(t *testing.T) {
+	limited(t, "", nil, func(t *testing.T, w *world) {
+		late := make(chan struct{})
+		w.answer = func(r *http.Request) *http.Response {
+			if r.URL.Host == "other.example" {
+				return fine(r)
+			}
+			<-late
+			return says(http.StatusTooManyRequests, `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`)
+		}
+		var asking sync.WaitGroup
+		asking.Go(func() { w.ask(t.Context(), prompt("hi")) })
+		pass(time.Second)
+		if err := w.Reload(elsewhere(t, "gpt")); err != nil {
+			t.Fatal(err)
+		}
+		close(late)
+		asking.Wait()
+		pass(time.Minute)
+		if got := w.ask(t.Context(), prompt("ho")); got.Code != http.StatusOK {
+			t.Errorf("%d %s", got.Code, got.Body)
+		}
+	})
+}
+
 // TestReloadParts: what was said or begun under old settings has no say under new ones.
 func TestReloadParts(t *testing.T) {
 	t.Run("another_rule_begins_with_a_full_balance", func(t *testing.T) {
@@ -134,30 +160,6 @@ func TestReloadParts(t *testing.T) {
 			w.ask(t.Context(), prompt("ho"))
 			if n := w.hits.Load(); n != 2 {
 				t.Errorf("%d tries, want one and the one that the new rule pays for", n)
-			}
-		})
-	})
-	t.Run("what_the_old_account_says_is_not_of_the_new_one", func(t *testing.T) {
-		limited(t, "", nil, func(t *testing.T, w *world) {
-			late := make(chan struct{})
-			w.answer = func(r *http.Request) *http.Response {
-				if r.URL.Host == "other.example" {
-					return fine(r)
-				}
-				<-late
-				return says(http.StatusTooManyRequests, `{"error":{"type":"insufficient_quota","code":"insufficient_quota"}}`)
-			}
-			var asking sync.WaitGroup
-			asking.Go(func() { w.ask(t.Context(), prompt("hi")) })
-			pass(time.Second)
-			if err := w.Reload(elsewhere(t, "gpt")); err != nil {
-				t.Fatal(err)
-			}
-			close(late)
-			asking.Wait()
-			pass(time.Minute)
-			if got := w.ask(t.Context(), prompt("ho")); got.Code != http.StatusOK {
-				t.Errorf("%d %s", got.Code, got.Body)
 			}
 		})
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/header"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -22,9 +23,6 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/told"
 	"github.com/quorlease/quorlease/client/gateway/who"
 )
-
-// warningHeader tells a client, or who runs it, what will go wrong one day.
-const warningHeader = "X-Quorlease-Warning"
 
 // route is where a request goes for its provider.
 type route struct {
@@ -121,7 +119,7 @@ func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 		c.patience = c.class.MaxWait
 	}
 	for _, warning := range identity.Warnings {
-		w.Header().Add(warningHeader, warning)
+		w.Header().Add(header.Warning, warning)
 	}
 	if r.Method != http.MethodPost || c.asker.Body == provider.ProblemBody {
 		c.pass(ctx, w)
@@ -192,7 +190,7 @@ func (c *call) work(ctx context.Context, w http.ResponseWriter) {
 	defer func() { c.turn.End(false) }()
 	declared := c.set.markers.Read(c.request.Header)
 	if advice := g.attempts.Advise(g.now(), c.who.Client, declared); advice != "" && c.shadow == nil {
-		w.Header().Add(warningHeader, advice)
+		w.Header().Add(header.Warning, advice)
 		g.config.Logger.Warn("a client retries by itself although the gateway does",
 			"client", c.who.Client, "advice", advice)
 	}

@@ -5,53 +5,14 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/header"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
 	"github.com/quorlease/quorlease/client/gateway/who"
 )
-
-// hop are the headers of a connection, which end with it (RFC 9110, section 7.6.1).
-var hop = []string{
-	"Connection", "Expect", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te",
-	"Trailer", "Transfer-Encoding", "Upgrade",
-}
-
-// between are headers that are between a client, what stands before the gateway, and the
-// gateway.
-var between = []string{
-	"Cookie", "Forwarded", "Via", "X-Coalesce", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port",
-	"X-Forwarded-Proto", "X-Forwarded-Server", "X-Real-Ip",
-}
-
-// theirs are headers of a provider's answer that are about its site and account, and ours
-// those that say what only the gateway says. There is one length, whatever was said.
-var (
-	theirs = []string{
-		"Alt-Svc", "Anthropic-Organization-Id", "Content-Length", "Openai-Organization", "Openai-Project", "Set-Cookie",
-		"Strict-Transport-Security",
-	}
-	ours = []string{
-		"X-Retry-Budget-Exceeded", "X-Queue-Timeout", warningHeader, fallbackHeader, "Ratelimit", "Ratelimit-Policy",
-	}
-)
-
-// headerSet is a set of headers, in their canonical form.
-type headerSet map[string]bool
-
-func namesOf(lists ...[]string) headerSet {
-	all := headerSet{}
-	for _, name := range slices.Concat(lists...) {
-		all[http.CanonicalHeaderKey(name)] = true
-	}
-	return all
-}
-
-// held are the headers of an answer that no client gets.
-var held = namesOf(hop, theirs, ours)
 
 const keyOfGoogle = "X-Goog-Api-Key"
 
@@ -84,18 +45,9 @@ func (c *call) target() *url.URL {
 	to.RawPath = strings.TrimSuffix(c.deployment.Upstream.EscapedPath(), "/") + from.EscapedPath()
 	to.RawQuery = from.RawQuery
 	if slices.Contains(c.deployment.keysOf(), keyOfGoogle) && (c.who.Keyed || c.deployment.Key != "") {
-		to.RawQuery = withoutKey(from.RawQuery)
+		to.RawQuery = header.WithoutKey(from.RawQuery)
 	}
 	return &to
-}
-
-// withoutKey is a query without the key that clients of Google's may put there.
-func withoutKey(query string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
-		return err != nil || name == "key" || name == "access_token"
-	}), "&")
 }
 
 // signed is the refusal of a request whose signature (AWS's version 4) can't hold: it is of the
@@ -122,7 +74,7 @@ func (c *call) isForeign() bool {
 // headers are those of a request that is sent: the client's, without what is between it and
 // the gateway, and with what the provider wants.
 func (c *call) headers() http.Header {
-	to := without(c.request.Header, c.set.kept)
+	to := header.Without(c.request.Header, c.set.kept)
 	// What is passed on is looked at.
 	to["Accept-Encoding"] = identity
 	wanted := c.deployment.keysOf()
@@ -165,29 +117,3 @@ func (d *Deployment) sign(to http.Header) {
 
 // Values of headers that nobody changes.
 var identity, nobody = []string{"identity"}, []string{""}
-
-// passable are the headers of an answer that go to the client.
-func passable(answer *http.Response) http.Header {
-	out := without(answer.Header, held)
-	if answer.ContentLength >= 0 {
-		out["Content-Length"] = []string{strconv.FormatInt(answer.ContentLength, 10)}
-	}
-	return out
-}
-
-// without is a copy of headers without those of a connection and some others. It shares their
-// values, which nobody changes.
-func without(h http.Header, some headerSet) http.Header {
-	out := make(http.Header, len(h)+3)
-	for name, values := range h {
-		if !some[name] {
-			out[name] = slices.Clip(values)
-		}
-	}
-	for _, listed := range h["Connection"] {
-		for name := range strings.SplitSeq(listed, ",") {
-			out.Del(strings.TrimSpace(name))
-		}
-	}
-	return out
-}
