@@ -17,6 +17,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/estimate"
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/address"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/replay"
 	"github.com/quorlease/quorlease/client/gateway/told"
@@ -250,7 +251,7 @@ func (d *Deployment) check(at string, bad func(string, string, ...any)) {
 	if d.Provider == nil {
 		bad(at+".provider", "is missing")
 	}
-	if problem := upstreamProblem(d.Upstream); problem != "" {
+	if problem := address.Problem(d.Upstream); problem != "" {
 		bad(at+".upstream", "%s", problem)
 	}
 	if len(d.Models) > modelsMax {
@@ -267,22 +268,6 @@ func (d *Deployment) check(at string, bad func(string, string, ...any)) {
 			bad(at+".attributes", "%q is the gateway's own", name)
 		}
 	}
-}
-
-// upstreamProblem is what is wrong with where a provider is. Its password, which must not be
-// there, is not repeated.
-func upstreamProblem(u *url.URL) string {
-	switch {
-	case u == nil:
-		return "is missing"
-	case u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return u.Redacted() + " is no http or https address"
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return u.Redacted() + " must have nothing but a scheme, a host and a path"
-	case u.Path != "" && !isPlain(u.Path):
-		return u.Redacted() + " has empty or dotted segments"
-	}
-	return ""
 }
 
 func (c *Config) checkClasses(bad func(string, string, ...any)) {

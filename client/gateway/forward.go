@@ -160,7 +160,7 @@ func (s *sending) classify(answer *http.Response, text []byte, f *stream.Frame) 
 	outcome := outcomeOf(&verdict)
 	s.permit.Done(c.gateway.now(), outcome, hint)
 	if outcome == circuit.Succeeded {
-		c.set.balances[c.deployment].Refund(c.set.RetryTokens)
+		c.set.balances[c.deployment].refund(c.set.RetryTokens)
 	}
 	c.tell(&verdict)
 	if outcome == circuit.Throttled || outcome == circuit.Overloaded {

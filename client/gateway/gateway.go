@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"slices"
@@ -142,7 +143,7 @@ func New(c Config) (*Gateway, error) {
 	}
 	g.life, g.end = context.WithCancel(context.Background())
 	if g.upstream == nil {
-		g.own = out.NewTransport()
+		g.own = newTransport()
 		g.upstream = g.own
 	}
 	g.mirror = shadow.New(shadow.Config{
@@ -257,15 +258,20 @@ func (g *Gateway) Stats() Stats {
 // now is the time that the parts know.
 func (g *Gateway) now() time.Duration { return time.Since(g.began) }
 
-// pause waits d, or until ctx ends; false then.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+// newTransport keeps enough connections for everybody who asks at once.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          4096,
+		MaxIdleConnsPerHost:   1024,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: 10 * time.Minute,
+		DisableCompression:    true,
+		// A connection that is dead without a word would swallow what is sent on it.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/charge"
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/lately"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -43,10 +44,6 @@ type again struct {
 	// cause is Refused, or Closed where it was not sent.
 	cause fallback.Cause
 }
-
-// unmatchedPause is after how long it is asked once more whether no limit fits: another
-// node has the turn by then.
-const unmatchedPause = 100 * time.Millisecond
 
 // ownAttributes are those that the gateway says of each request.
 var ownAttributes = []string{"client", "tenant", "deployment", "provider", "model", "kind", fallback.Attribute}
@@ -91,7 +88,7 @@ func (c *call) lead(ctx context.Context, to out.Sink) error {
 			g.counts.retried.Add(1)
 		}
 		c.patience -= next.after
-		if !pause(ctx, next.after) {
+		if !lately.Pause(ctx, next.after) {
 			return context.Cause(ctx)
 		}
 	}
@@ -168,7 +165,7 @@ func (c *call) take(ctx context.Context, work *charge.Work) (*charge.Charge, err
 	held, decision, err := g.desk.Take(ctx, *work)
 	if isUnmatched(err) && !g.unmatched.Has(time.Now(), c.kind()) {
 		// A node that has just come may not have heard of the limits yet.
-		if !pause(ctx, unmatchedPause) {
+		if !lately.Pause(ctx, lately.UnmatchedPause) {
 			return nil, context.Cause(ctx)
 		}
 		held, decision, err = g.desk.Take(ctx, *work)
@@ -190,7 +187,7 @@ func (c *call) take(ctx context.Context, work *charge.Work) (*charge.Charge, err
 
 // pays says whether one more try is paid for, and pays.
 func (c *call) pays() bool {
-	return c.set.balances[c.deployment].Pays(c.gateway.now(), c.set.RetryTokens)
+	return c.set.balances[c.deployment].pays(c.gateway.now(), c.set.RetryTokens)
 }
 
 // waited takes in that it has waited since then.

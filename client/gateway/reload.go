@@ -6,7 +6,6 @@ import (
 
 	"github.com/quorlease/quorlease/client/gateway/attempt"
 	"github.com/quorlease/quorlease/client/gateway/internal/header"
-	"github.com/quorlease/quorlease/client/gateway/internal/lately"
 	"github.com/quorlease/quorlease/fsm/retry"
 )
 
@@ -15,7 +14,7 @@ import (
 type settings struct {
 	Config
 	classes  map[string]*Class
-	balances map[*Deployment]*lately.Balance
+	balances map[*Deployment]*balance
 	markers  *attempt.Reader
 	// kept are the headers of requests that no provider gets.
 	kept header.Set
@@ -28,7 +27,7 @@ type settings struct {
 func settle(c *Config, before *settings) (*settings, error) {
 	s := &settings{
 		Config: *c, classes: make(map[string]*Class, len(c.Classes)),
-		balances: make(map[*Deployment]*lately.Balance, len(c.Deployments)), kept: header.Kept(c.Who.Headers()),
+		balances: make(map[*Deployment]*balance, len(c.Deployments)), kept: header.Kept(c.Who.Headers()),
 	}
 	if before != nil {
 		s.generation = before.generation + 1
@@ -48,7 +47,7 @@ func settle(c *Config, before *settings) (*settings, error) {
 }
 
 // balance is that of a deployment, a new one where there was none, or one under another rule.
-func (s *settings) balance(deployment string, rule retry.TokenRule) *lately.Balance {
+func (s *settings) balance(deployment string, rule retry.TokenRule) *balance {
 	if s != nil && s.RetryTokens == rule {
 		for d, b := range s.balances {
 			if d.Name == deployment {
@@ -56,7 +55,7 @@ func (s *settings) balance(deployment string, rule retry.TokenRule) *lately.Bala
 			}
 		}
 	}
-	return &lately.Balance{}
+	return &balance{}
 }
 
 // named is the deployment of that name, which is there.

@@ -14,6 +14,7 @@ import (
 	"github.com/quorlease/quorlease/client/gateway/circuit"
 	"github.com/quorlease/quorlease/client/gateway/coalesce"
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/address"
 	"github.com/quorlease/quorlease/client/gateway/internal/header"
 	"github.com/quorlease/quorlease/client/gateway/internal/out"
 	"github.com/quorlease/quorlease/client/gateway/provider"
@@ -104,7 +105,7 @@ func (g *Gateway) enter(ctx context.Context) (_ context.Context, leave func(), o
 // serve finds out who asks and what for.
 func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 	g, r := c.gateway, c.request
-	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || !isPlain(r.URL.Path) {
+	if r.Method == http.MethodConnect || r.Method == http.MethodTrace || !address.IsPlain(r.URL.Path) {
 		c.refuse(w, &refuse.Refusal{Reason: refuse.Malformed, Param: "path", Detail: "the path has empty or dotted segments"})
 		return
 	}
@@ -134,24 +135,6 @@ func (c *call) serve(ctx context.Context, w http.ResponseWriter) {
 		return
 	}
 	c.work(ctx, w)
-}
-
-// isPlain says whether a path, decoded, means the same to everybody: no segment of it is
-// empty or takes another one away. What is forwarded has to be what was looked at.
-func isPlain(path string) bool {
-	if path == "" || path[0] != '/' || strings.Contains(path, `\`) {
-		return false
-	}
-	rest := strings.TrimSuffix(path[1:], "/")
-	if rest == "" {
-		return path == "/"
-	}
-	for segment := range strings.SplitSeq(rest, "/") {
-		if segment == "" || segment == "." || segment == ".." {
-			return false
-		}
-	}
-	return true
 }
 
 // form is the form of errors that the clients of a path expect.

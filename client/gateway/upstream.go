@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/quorlease/quorlease/client/gateway/fallback"
+	"github.com/quorlease/quorlease/client/gateway/internal/address"
 	"github.com/quorlease/quorlease/client/gateway/internal/header"
 	"github.com/quorlease/quorlease/client/gateway/provider"
 	"github.com/quorlease/quorlease/client/gateway/refuse"
@@ -45,7 +46,7 @@ func (c *call) target() *url.URL {
 	to.RawPath = strings.TrimSuffix(c.deployment.Upstream.EscapedPath(), "/") + from.EscapedPath()
 	to.RawQuery = from.RawQuery
 	if slices.Contains(c.deployment.keysOf(), keyOfGoogle) && (c.who.Keyed || c.deployment.Key != "") {
-		to.RawQuery = header.WithoutKey(from.RawQuery)
+		to.RawQuery = address.WithoutKey(from.RawQuery)
 	}
 	return &to
 }

@@ -115,9 +115,9 @@ var atGateways = []mechanism{
 	{
 		// The charge of the next try is taken before the pause.
 		row: "S2-25", file: "client/gateway/lead.go", tests: "client/gateway", pattern: "TestWaits/S2-25",
-		text: "if !pause(ctx, next.after) {",
+		text: "if !lately.Pause(ctx, next.after) {",
 		without: "if held, err := c.charge(ctx, &now); err == nil {\n\t\t\tdefer held.Release()\n\t\t}\n" +
-			"\t\tif !pause(ctx, next.after) {",
+			"\t\tif !lately.Pause(ctx, next.after) {",
 	},
 	{
 		row: "S2-26", file: "client/gateway/told/prober.go", tests: "client/gateway/told", pattern: "TestOneProbe/S2-26_of",
@@ -151,7 +151,7 @@ var atGateways = []mechanism{
 	},
 	{
 		row: "S3-28", file: "client/gateway/serve.go", tests: "client/gateway", pattern: "TestRetries/S3-28",
-		text: `advice != "" {`, without: `advice == "never" {`,
+		text: `advice != "" && c.shadow`, without: `advice == "never" && c.shadow`,
 	},
 	{
 		row: "S3-30", file: "client/gateway/provider/pause.go", tests: "client/gateway/provider",

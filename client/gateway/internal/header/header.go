@@ -3,7 +3,6 @@ package header
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,13 +81,4 @@ func Without(h http.Header, some Set) http.Header {
 		}
 	}
 	return out
-}
-
-// WithoutKey is a query without the key that clients of Google's may put there.
-func WithoutKey(query string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(query, "&"), func(pair string) bool {
-		name, _, _ := strings.Cut(pair, "=")
-		name, err := url.QueryUnescape(name)
-		return err != nil || name == "key" || name == "access_token"
-	}), "&")
 }

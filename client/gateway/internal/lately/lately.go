@@ -1,13 +1,12 @@
-// Package lately is what a gateway remembers for a moment: what it has said, what no limit
-// fits, and what further tries may cost.
+// Package lately is what is for a moment: what a gateway has said, what no limit fits, a
+// pause.
 package lately
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/quorlease/quorlease/fsm/retry"
 )
 
 // Seldom says when a line is due that would be there with each request. Safe for concurrent
@@ -21,6 +20,9 @@ func (s *Seldom) Due(now time.Time) bool {
 }
 
 const (
+	// UnmatchedPause is after how long it is asked once more whether no limit fits: another
+	// node has the turn by then.
+	UnmatchedPause = 100 * time.Millisecond
 	// unmatchedFor is for how long that is believed, of so many kinds of requests.
 	unmatchedFor = 10 * time.Second
 	unmatchedMax = 1024
@@ -50,24 +52,14 @@ func (u *Unmatched) Add(now time.Time, kind string) {
 	u.until[kind] = now.Add(unmatchedFor)
 }
 
-// Balance pays for the further tries of all requests to one deployment, so that a provider
-// that fails for everybody is not sent everything three times. It is safe for concurrent
-// use.
-type Balance struct {
-	mu     sync.Mutex
-	tokens retry.Tokens // guarded by mu
-}
-
-// Pays says whether one more try is paid for, and pays.
-func (b *Balance) Pays(now time.Duration, rule retry.TokenRule) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.tokens.Retry(int64(now), rule)
-}
-
-// Refund adds what a success is worth.
-func (b *Balance) Refund(rule retry.TokenRule) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.tokens.Success(rule)
+// Pause waits d, or until ctx ends; false then.
+func Pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
