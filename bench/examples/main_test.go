@@ -64,11 +64,18 @@ func open(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{T: t, binary: binary, log: &text{}}
-	s.nodes, err = bench.StartNodes(bench.NodesConfig{Binary: binary, Dir: t.TempDir(), Count: 1, Log: s.log})
+	return (&site{T: t, binary: binary, log: &text{}}).anew(ctx)
+}
+
+// anew is a site with a node of its own, that knows nothing of who asked before.
+func (s *site) anew(ctx context.Context) *site {
+	t := s.T
+	t.Helper()
+	nodes, err := bench.StartNodes(bench.NodesConfig{Binary: s.binary, Dir: t.TempDir(), Count: 1, Log: s.log})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s = &site{t, s.binary, nodes, s.log}
 	t.Cleanup(func() {
 		if err := s.nodes.Close(); err != nil {
 			t.Error(err)

@@ -62,6 +62,8 @@ type proxied struct {
 // behind starts a proxy by a file of the examples, as program says. Its ports become free ones.
 func (s *site) behind(file string, program func(path string) bench.Program, ready string) *proxied {
 	s.Helper()
+	// To proxies all who ask from here are one client, whose retries count on.
+	s = s.anew(s.Context())
 	from := filepath.Join(folder, file)
 	limits := filepath.Join(filepath.Dir(from), "limits.yaml")
 	s.do("limits", "apply", "--prune", "-f", limits, "--endpoints", s.nodes.GRPC(0))
