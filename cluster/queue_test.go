@@ -123,10 +123,29 @@ func TestWaiting(t *testing.T) {
 			b.grantedAfter(head, time.Second)
 		})
 	})
+	t.Run("G7_a_lone_wait_ends", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, nil, testLoneWaitEnds)
+	})
 	t.Run("a_wait_ends", func(t *testing.T) {
 		t.Parallel()
 		inBubble(t, nil, testWaitEnds)
 	})
+}
+
+// testLoneWaitEnds: who waits alone for what was used up a moment ago is told when there is some.
+func testLoneWaitEnds(b bubble) {
+	b.ApplyLimits("a", queued(clustertest.Rate("gpt", 1, time.Minute, 10)))
+	n := b.Node(b.Followers()[0])
+	for range 10 {
+		clustertest.Granted(b, n, "gpt")
+	}
+	o := <-first(wait(n, clustertest.Acquire("gpt", 1), 100*time.Millisecond))
+	denial := o.result.GetAcquire().GetDenials()
+	if o.err != nil || len(denial) != 1 || denial[0].GetReason() != logv1.Reason_REASON_WAIT_EXPIRED ||
+		denial[0].GetRetryAfter() < int64(59*time.Second) || denial[0].GetRetryAfter() > int64(time.Minute) {
+		b.Errorf("%v, %v; want the minute that one more takes", denial, o.err)
+	}
 }
 
 func testWaitEnds(b bubble) {

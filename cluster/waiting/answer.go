@@ -77,8 +77,15 @@ func (d *Desk) full(now time.Duration, w *waiter, status queue.Status) *logv1.Ac
 // expired is the answer to one that has waited as long as it wanted to.
 func (d *Desk) expired(now time.Duration, w *waiter) *logv1.AcquireResult {
 	status := d.statusOf(now, w)
+	wait := time.Duration(status.GetEta())
+	for _, one := range w.last.GetDenials() {
+		if one.GetLimit() == w.Place.Limit && one.GetKey() == w.Place.Key {
+			// Never shorter than what the bucket itself needs (G7).
+			wait = max(wait, time.Duration(one.GetRetryAfter())-(now-w.lastAt))
+		}
+	}
 	return &logv1.AcquireResult{
-		Denials:   []*logv1.Denial{denialAt(w, logv1.Reason_REASON_WAIT_EXPIRED, time.Duration(status.GetEta()))},
+		Denials:   []*logv1.Denial{denialAt(w, logv1.Reason_REASON_WAIT_EXPIRED, wait)},
 		Remaining: w.last.GetRemaining(),
 		Queue:     status,
 	}

@@ -60,7 +60,7 @@ func (d *Desk) take(it *door.Item, acquire *logv1.Acquire, a *actions) bool {
 			return true
 		}
 		if d.config.Door.Hold(it, d) {
-			w.last = seen.result
+			w.last, w.lastAt = seen.result, now
 			d.joinLocked(now, w, 0, a)
 		}
 		return true

@@ -84,8 +84,9 @@ type waiter struct {
 	flight *flight
 	// stranded: the node that sent it can't be reached, and may ask again.
 	stranded bool
-	// last is the latest denial.
-	last *logv1.AcquireResult
+	// last is the latest denial, and lastAt when it was.
+	last   *logv1.AcquireResult
+	lastAt time.Duration
 }
 
 // actions are what to do without the lock: all of it may call the desk.

@@ -180,7 +180,7 @@ func (d *Desk) recallLocked(now time.Duration, w *waiter, a *actions) {
 			continue
 		}
 		d.settleAt(later, w.Place)
-		later.last = w.last
+		later.last, later.lastAt = w.last, w.lastAt
 		d.joinLocked(now, later, 0, a)
 	}
 }
@@ -284,7 +284,7 @@ func (d *Desk) deniedLocked(now time.Duration, f *flight, denied *logv1.AcquireR
 		a.answer(w.item, denied)
 		return
 	}
-	w.last = denied
+	w.last, w.lastAt = denied, now
 	if d.mu.leads && place != w.Place {
 		if !d.config.Door.Unclaim(w.item) || !d.config.Door.Hold(w.item, d) {
 			d.dropLocked(now, w)

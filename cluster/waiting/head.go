@@ -37,7 +37,7 @@ func (d *Desk) tryLocked(now time.Duration, w *waiter, a *actions) {
 		}
 		return
 	}
-	w.last = seen.result
+	w.last, w.lastAt = seen.result, now
 	first := seen.result.GetDenials()[0]
 	if place := (queue.Place{Limit: first.GetLimit(), Key: first.GetKey()}); place != w.Place {
 		d.moveLocked(now, w, place, time.Duration(first.GetRetryAfter()), a)
