@@ -56,8 +56,8 @@ func (c *Client) Acquire(ctx context.Context, r Request) (*Decision, error) {
 			}
 		}
 		d := c.decide(&r)
-		if !away && r.Track && !drawn {
-			// What was abandoned is not asked for again.
+		if !away && (r.Track && !drawn || !r.Track && c.config.OnceOnly) {
+			// What was abandoned is not asked for again, nor what must be asked once.
 			return c.count(d), nil
 		}
 		again, err := c.rest(ctx, d, until)

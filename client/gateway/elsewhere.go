@@ -44,7 +44,8 @@ func (c *call) elsewhere(ctx context.Context, to out.Sink, now *course, t fallba
 		now.counted = there.counted
 		var no *refusedError
 		c.aside.Ended(time.Now(), next == nil && err == nil)
-		if next == nil && !errors.As(err, &no) {
+		// What was sent and not answered may be worked on: twice would be paid twice.
+		if next == nil && (!errors.As(err, &no) || no.passes && no.cause == fallback.None) {
 			return true, err
 		}
 	}

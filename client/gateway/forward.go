@@ -247,10 +247,10 @@ func (s *sending) events(
 	if verdict.Class == provider.Other {
 		// It is an error all the same, of which nothing is billed.
 		s.refused()
-		s.call.turn.Spoil()
 		if s.call.home != nil {
 			return nil, errFallback(s.call)
 		}
+		s.call.turn.Spoil()
 	}
 	header := header.Passable(answer)
 	// Events may be left out of it.

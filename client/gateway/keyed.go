@@ -123,7 +123,7 @@ func (c *call) lasting(ctx context.Context) (_ context.Context, done func()) {
 // unbounded spoils an answer of which nobody can tell whether it is whole: it ends with its
 // connection.
 func (c *call) unbounded(answer *http.Response) {
-	if answer.Close && answer.ContentLength < 0 && len(answer.TransferEncoding) == 0 {
+	if answer.Close && answer.ContentLength < 0 && answer.TransferEncoding == nil && replay.IsLasting(answer.StatusCode) {
 		c.turn.Spoil()
 	}
 }

@@ -45,7 +45,8 @@ func (c *call) target() *url.URL {
 	to.Path = strings.TrimSuffix(to.Path, "/") + from.Path
 	to.RawPath = strings.TrimSuffix(c.deployment.Upstream.EscapedPath(), "/") + from.EscapedPath()
 	to.RawQuery = from.RawQuery
-	if slices.Contains(c.deployment.keysOf(), keyOfGoogle) && (c.who.Keyed || c.deployment.Key != "") {
+	own := slices.Contains(c.deployment.keysOf(), keyOfGoogle) && !c.who.Keyed && c.deployment.Key == ""
+	if from.RawQuery != "" && (!own || c.home != nil) {
 		to.RawQuery = address.WithoutKey(from.RawQuery)
 	}
 	return &to
@@ -85,7 +86,7 @@ func (c *call) headers() http.Header {
 			delete(to, name)
 		}
 	}
-	if c.who.Keyed {
+	if c.who.Keyed || c.home != nil {
 		// It belongs to a signature that does not go on either.
 		delete(to, "X-Amz-Security-Token")
 	}

@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quorlease/quorlease/client/gateway/estimate"
@@ -77,6 +78,9 @@ func (r *Row) checkPrice(at string, bad func(at, format string, args ...any)) {
 	}
 }
 
+// byPath are providers whose requests can't be sent to another model of theirs.
+var byPath = []string{provider.NameGemini, provider.NameVertex, provider.NameBedrock}
+
 func (r *Row) checkTarget(at string, to *Row, target Target, bad func(at, format string, args ...any)) {
 	switch {
 	case to == nil:
@@ -84,6 +88,9 @@ func (r *Row) checkTarget(at string, to *Row, target Target, bad func(at, format
 	case to.Name == r.Name:
 		bad(at+".deployment", "%q can't stand in for itself", r.Name)
 	case to.Provider == nil || r.Provider == nil:
+	case slices.Contains(byPath, r.Provider.Name):
+		bad(at+".deployment", "%q is of %s, whose requests name their model in the path: they have no fallbacks",
+			r.Name, r.Provider.Name)
 	case Format(to.Provider) != Format(r.Provider):
 		bad(at+".deployment", "%q is of %s and %q of %s: requests of one can't be sent to the other",
 			to.Name, to.Provider.Name, r.Name, r.Provider.Name)

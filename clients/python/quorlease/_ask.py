@@ -8,7 +8,7 @@ import time
 from typing import Any, Callable, List, Optional, Tuple, TypeVar
 
 from ._transport import Endpoint, Late, Lost, Transport, Unsent, remaining
-from ._wire import Nonsense
+from ._wire import Nonsense, duration
 from .types import RequestError
 
 T = TypeVar("T")
@@ -39,14 +39,16 @@ class Asker:
         self._lock = threading.Lock()
         self._first = 0
 
-    def ask(self, call: str, body: Any, deadline: float, read: Callable[[Any], T]) -> T:
+    def ask(self, call: str, body: Any, deadline: float, read: Callable[[Any], T], waits: float = 0.0) -> T:
         """Asks until a node answers, every node is away, or the deadline has passed.
 
         All that is sent has the effect of one where it is repeated, or, untracked, may be
         debited twice: less is admitted then, never more. Raises RequestError for an error that
         is an answer, and Silence.
+
+        :param waits: until when a node may keep the question in its queue. What is left of that is
+            said to each, and is not what is divided between them.
         """
-        data = json.dumps(body, separators=(",", ":")).encode("ascii")
         path = f"/v1/admission:{call}"
         last = "the deadline has passed"
         while True:
@@ -59,7 +61,15 @@ class Asker:
                 if left <= 0:
                     raise Silence(False, last)
                 # One that hangs leaves enough for the next.
-                until = deadline if n + 1 == len(self._endpoints) else time.monotonic() + left / 2
+                queued = min(left, max(0.0, waits - time.monotonic()))
+                until = deadline
+                if n + 1 < len(self._endpoints):
+                    until = time.monotonic() + queued + (left - queued) / 2
+                if queued > 0:
+                    body["max_wait"] = duration(queued)
+                else:
+                    body.pop("max_wait", None)
+                data = json.dumps(body, separators=(",", ":")).encode("ascii")
                 try:
                     answer = self._one(at, path, data, until)
                 except (Unsent, _Minority) as err:

@@ -135,8 +135,6 @@ class Client:
             "lease_id": lease_id, "client": client, "class": priority, "attempt": attempt, "track": track,
             "charges": _wire.charges(listed), "attributes": attributes, "amounts": _wire.amounts(amounts),
         }
-        if max_wait > 0:
-            body["max_wait"] = _wire.duration(max_wait)
         work = (client, priority, listed, tuple(sorted(attributes.items())), tuple(sorted(amounts.items())))
         asked = time.monotonic()
 
@@ -161,7 +159,7 @@ class Client:
             return _wire.decision(answer, lease_id, asked)
 
         try:
-            decision = self._ask("acquire", body, asked + patience + max_wait, read)
+            decision = self._ask("acquire", body, asked + patience + max_wait, read, asked + max_wait)
         except Unanswered:
             with self._lock:
                 return local(self._machine.work(work) if attributes else listed)
@@ -269,11 +267,11 @@ class Client:
         self._probing = True
         return True
 
-    def _ask(self, call: str, body: Any, deadline: float, read: Callable[[Any], T]) -> T:
+    def _ask(self, call: str, body: Any, deadline: float, read: Callable[[Any], T], waits: float = 0.0) -> T:
         answered = certain = False
         last = ""
         try:
-            result = self._asker.ask(call, body, deadline, read)
+            result = self._asker.ask(call, body, deadline, read, waits)
             answered = True
             return result
         except RequestError:

@@ -3,7 +3,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Answer, NoAnswer, type Transport } from "./transport.js";
 import { RequestError } from "./types.js";
-import { Nonsense } from "./wire.js";
+import { Nonsense, seconds } from "./wire.js";
 
 /** Between two rounds while nodes elect a leader or have too much to do, in milliseconds. */
 const PAUSE_MS = 50;
@@ -36,10 +36,13 @@ export class Asker {
   /**
    * Asks until a node answers, every node is away, or the deadline has passed. All that is sent has
    * the effect of one where it is repeated, or, untracked, may be debited twice: less is admitted
-   * then, never more. Throws RequestError for an error that is an answer, and Silence.
+   * then, never more. Until waits a node may keep the question in its queue: what is left of that is
+   * said to each, and is not what is divided between them. Throws RequestError for an error that is
+   * an answer, and Silence.
    */
-  async ask<T>(call: string, request: unknown, deadline: number, read: (answer: unknown) => T): Promise<T> {
-    const body = Buffer.from(JSON.stringify(request));
+  async ask<T>(
+    call: string, request: object, deadline: number, read: (answer: unknown) => T, waits = 0,
+  ): Promise<T> {
     let last = "the deadline has passed";
     for (;;) {
       let patient = false;
@@ -50,7 +53,9 @@ export class Asker {
         const left = deadline - performance.now();
         if (left <= 0) throw new Silence(false, last);
         // One that hangs leaves enough for the next.
-        const within = n + 1 === this.endpoints.length ? left : left / 2;
+        const queued = Math.min(left, Math.max(0, waits - performance.now()));
+        const within = n + 1 === this.endpoints.length ? left : queued + (left - queued) / 2;
+        const body = Buffer.from(JSON.stringify(queued > 0 ? { ...request, max_wait: seconds(queued) } : request));
         try {
           const result = await this.#one(at, call, body, within, read);
           this.#first = at;

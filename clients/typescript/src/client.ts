@@ -182,12 +182,11 @@ export class Client {
       decision = await this.#ask("acquire", {
         lease_id: leaseId, client, class: priority, attempt, track, charges: wire.charges(listed), attributes,
         amounts: Object.fromEntries(Object.entries(amounts).map(([name, n]) => [name, String(n)])),
-        ...(maxWaitMs > 0 ? { max_wait: wire.seconds(maxWaitMs) } : {}),
         ...(revision !== undefined ? { known_revision: String(revision) } : {}),
       }, asked + patience + maxWaitMs, (answer) => {
         news = (answer as { fallbacks?: unknown }).fallbacks;
         return wire.decision(answer, leaseId, asked);
-      });
+      }, asked + maxWaitMs);
     } catch (err) {
       if (err instanceof Unanswered) return locally();
       throw err;
@@ -290,9 +289,11 @@ export class Client {
     return true;
   }
 
-  async #ask<T>(call: string, body: object, deadline: number, read: (answer: unknown) => T): Promise<T> {
+  async #ask<T>(
+    call: string, body: object, deadline: number, read: (answer: unknown) => T, waits = 0,
+  ): Promise<T> {
     try {
-      const result = await this.#asker.ask(call, body, deadline, read);
+      const result = await this.#asker.ask(call, body, deadline, read, waits);
       this.#answered();
       return result;
     } catch (err) {

@@ -207,6 +207,24 @@ func (o *Options) override() {
 	f.Certificate, f.CertificateKey = o.beside(f.Certificate), o.beside(f.CertificateKey)
 }
 
+// checkShadow checks that nobody gets by a shadow what is somebody else's: it refuses nobody, a web
+// page on this machine neither, and does not read every body, so that it can't tell by a model where
+// a client's key belongs.
+func checkShadow(all []gateway.Deployment) error {
+	if len(all) > 1 {
+		return exit.Usagef("shadow: %d deployments: a shadow stands in front of one, where all requests go", len(all))
+	}
+	for i := range all {
+		d := &all[i]
+		named := slices.ContainsFunc(who.Credentials(), func(name string) bool { return d.Header.Get(name) != "" })
+		if d.Key != "" || named {
+			return exit.Usagef("shadow: it refuses nobody: whoever asks would use the key of deployments[%d] %q. Take it out: "+
+				"clients go on sending their own", i, d.Name)
+		}
+	}
+	return nil
+}
+
 // checkListen checks where programs ask. Without clients nobody may from elsewhere, unless
 // the file lets in whoever is not identified.
 func (o *Options) checkListen(ctx context.Context) error {
@@ -216,10 +234,10 @@ func (o *Options) checkListen(ctx context.Context) error {
 	}
 	beyond := netaddr.CheckLoopback(ctx, "--listen", f.Listen)
 	f.Who.Loopback = beyond == nil && len(f.Who.Clients) == 0
-	hasKey := func(d gateway.Deployment) bool { return d.Key != "" }
-	if lent := slices.IndexFunc(f.Gateway.Deployments, hasKey); lent >= 0 && beyond != nil && f.Gateway.Shadow {
-		return exit.Usagef("--listen %s is not on loopback, and a shadow refuses nobody: whoever asks would use the key of "+
-			"deployments[%d] %q. Take it out, or take 127.0.0.1", f.Listen, lent, f.Gateway.Deployments[lent].Name)
+	if f.Gateway.Shadow {
+		if err := checkShadow(f.Gateway.Deployments); err != nil {
+			return err
+		}
 	}
 	strict := f.Who.Unidentified == who.Default || f.Who.Unidentified == who.Enforce
 	switch {

@@ -125,6 +125,7 @@ func changed(before, after *file.File) (changes []string) {
 		{"tries", b.Tries, a.Tries},
 		{"retry_tokens", b.RetryTokens, a.RetryTokens},
 		{"pause", b.Pauses, a.Pauses},
+		{"fallback", b.Fallback, a.Fallback},
 		{"body_max", b.BodyMax, a.BodyMax},
 		{"bodies_max", b.BodiesMax, a.BodiesMax},
 		{"bodies_client_max", b.BodiesClientMax, a.BodiesClientMax},
