@@ -41,6 +41,8 @@ func (c *Call) Forward(w http.ResponseWriter, to *url.URL, change func(http.Head
 // answered copies what comes. What becomes another protocol has no body to copy.
 func (c *Call) answered(answer *http.Response) {
 	copied := *answer
+	// The connection writes to it when the body has ended.
+	copied.Trailer = nil
 	copied.Header = answer.Header.Clone()
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		c.tape.finish(errUpgraded)
