@@ -27,7 +27,8 @@ type Turn struct {
 var lasting = map[string]bool{
 	"Cache-Control": true, "Content-Disposition": true, "Content-Encoding": true, "Content-Language": true,
 	"Content-Location": true, "Content-Type": true, "Etag": true, "Last-Modified": true, "Link": true,
-	"X-Quorlease-Fallback": true, "Location": true, "Vary": true, "Request-Id": true, "X-Request-Id": true, "Apim-Request-Id": true,
+	"X-Quorlease-Fallback": true,
+	"Location":             true, "Vary": true, "Request-Id": true, "X-Request-Id": true, "Apim-Request-Id": true,
 }
 
 // crossOrigin is how those begin that a browser wants to see again.
