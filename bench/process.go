@@ -1,10 +1,12 @@
 package bench
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -67,4 +69,25 @@ func (c *Process) Kill() {
 	// It may have ended in between: then there is nothing to do.
 	_ = syscall.Kill(-c.cmd.Process.Pid, syscall.SIGKILL)
 	<-c.ended
+}
+
+// Printed is what processes have printed. Its zero value is ready, and its methods may be
+// called from several goroutines.
+type Printed struct {
+	mu   sync.Mutex
+	text bytes.Buffer // guarded by mu
+}
+
+// Write adds to it, and never fails.
+func (p *Printed) Write(text []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.Write(text)
+}
+
+// String is all of it so far.
+func (p *Printed) String() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
 }

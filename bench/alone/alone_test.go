@@ -52,25 +52,7 @@ type stage struct {
 	binary, dir, file, text, commands string
 	seen                              *upstream.Server
 	began                             time.Time
-	log                               *lockedText
-}
-
-// lockedText may be written by processes and read by a test.
-type lockedText struct {
-	mu   sync.Mutex
-	text strings.Builder // guarded by mu
-}
-
-func (l *lockedText) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedText) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
+	log                               *bench.Printed
 }
 
 func open(t *testing.T, binary string) *stage {
@@ -89,7 +71,7 @@ func open(t *testing.T, binary string) *stage {
 	}
 	s := &stage{
 		T: t, binary: binary, dir: t.TempDir(), seen: seen, commands: ports[0], began: time.Now(),
-		log:  &lockedText{},
+		log:  &bench.Printed{},
 		text: "deployments: [{name: main, provider: openai, upstream: \"" + listening.URL + "\"}]\ncoalesce: false\n",
 	}
 	s.file = filepath.Join(s.dir, "limits.yaml")

@@ -1,7 +1,6 @@
 package examples_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -34,25 +32,7 @@ type site struct {
 	*testing.T
 	binary string
 	nodes  *bench.Nodes
-	log    *text
-}
-
-// text may be written by processes and read by a test.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-func (t *text) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-func (t *text) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
+	log    *bench.Printed
 }
 
 // open starts one node: that is enough to see which limits count.
@@ -64,7 +44,7 @@ func open(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (&site{T: t, binary: binary, log: &text{}}).anew(ctx)
+	return (&site{T: t, binary: binary, log: &bench.Printed{}}).anew(ctx)
 }
 
 // anew is a site with a node of its own, that knows nothing of who asked before.
@@ -123,9 +103,9 @@ func (s *site) provider(api upstream.API) (*upstream.Server, string) {
 }
 
 // start starts a program that runs until the test is over, and waits for a word in what it prints.
-func (s *site) start(until string, p bench.Program) *text {
+func (s *site) start(until string, p bench.Program) *bench.Printed {
 	s.Helper()
-	out := &text{}
+	out := &bench.Printed{}
 	p.Log = out
 	process, err := bench.StartProcess(p)
 	if err != nil {

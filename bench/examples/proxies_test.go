@@ -77,7 +77,7 @@ func (s *site) behind(file string, program func(path string) bench.Program, read
 	if err != nil {
 		s.Fatal(err)
 	}
-	out := &text{}
+	out := &bench.Printed{}
 	gateway, err := bench.StartProcess(bench.Program{
 		Path: s.binary, Log: out,
 		Args: []string{

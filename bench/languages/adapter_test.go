@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/quorlease/quorlease/bench"
 )
 
 // adapter drives a client of some language.
@@ -26,11 +28,11 @@ type process struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
-	log *text
+	log *bench.Printed
 }
 
 func startAdapter(env []string, name string, args ...string) (*process, error) {
-	p := &process{cmd: exec.Command(name, args...), log: &text{}}
+	p := &process{cmd: exec.Command(name, args...), log: &bench.Printed{}}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), env...), p.log
 	var err error
 	if p.in, err = p.cmd.StdinPipe(); err != nil {

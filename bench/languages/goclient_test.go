@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quorlease/quorlease/bench"
 	"github.com/quorlease/quorlease/client"
 	"github.com/quorlease/quorlease/client/failopen"
 	"github.com/quorlease/quorlease/client/session"
@@ -19,7 +20,7 @@ import (
 type goClient struct {
 	client   *client.Client
 	leases   map[string]client.Lease
-	log      *text
+	log      *bench.Printed
 	deadline time.Duration
 }
 
@@ -88,7 +89,8 @@ func (g *goClient) do(request map[string]any) (map[string]any, error) {
 }
 
 func (g *goClient) open(r *asked) (err error) {
-	g.leases, g.log, g.deadline = make(map[string]client.Lease), &text{}, time.Duration(r.DeadlineMS)*time.Millisecond
+	g.leases, g.log = make(map[string]client.Lease), &bench.Printed{}
+	g.deadline = time.Duration(r.DeadlineMS) * time.Millisecond
 	config := client.Config{
 		Endpoints: r.Endpoints, Client: r.Client, Deadline: g.deadline,
 		Logger: slog.New(slog.NewTextHandler(g.log, nil)),

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/quorlease/quorlease/bench"
 )
 
 // language is one client.
@@ -23,7 +25,7 @@ type language struct {
 // languages are those that there are.
 func languages() []*language {
 	return []*language{
-		{"go", true, func(*testing.T) adapter { return &goClient{log: &text{}} }},
+		{"go", true, func(*testing.T) adapter { return &goClient{log: &bench.Printed{}} }},
 		{"python", false, func(t *testing.T) adapter { return mustStart(t, python(t), "adapter.py") }},
 		{"typescript", false, func(t *testing.T) adapter { return mustStart(t, typescript(t), "adapter/adapter.js") }},
 	}

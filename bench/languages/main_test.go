@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,24 +41,6 @@ type site struct {
 	killed int
 }
 
-// text may be written by processes and read by a test.
-type text struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-func (t *text) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.Write(p)
-}
-
-func (t *text) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.b.String()
-}
-
 // open starts three nodes.
 func open(t *testing.T) *site {
 	t.Helper()
@@ -69,7 +50,7 @@ func open(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, log := &site{binary: binary}, &text{}
+	s, log := &site{binary: binary}, &bench.Printed{}
 	s.nodes, err = bench.StartNodes(bench.NodesConfig{Binary: binary, Dir: t.TempDir(), Count: 3, Log: log})
 	if err != nil {
 		t.Fatal(err)

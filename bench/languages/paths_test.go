@@ -159,7 +159,7 @@ func throughProxy(t *testing.T, upstream string) string {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the proxy: %v\n%s", err, out)
 	}
-	log := &text{}
+	log := &bench.Printed{}
 	process, err := bench.StartProcess(bench.Program{
 		Path: program, Args: []string{"--listen", "127.0.0.1:0", "--upstream", upstream}, Log: log,
 	})
